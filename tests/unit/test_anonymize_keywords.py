@@ -8,25 +8,12 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal import (
-    Column,
-    FullDomain,
-    KAnonymity,
-    LDiversity,
-    Mondrian,
-    Plan,
-    PlanError,
-    Prefix,
-    PSensitive,
-    Role,
-    ShoalWarning,
-    TableError,
-    TCloseness,
-    Widths,
-    intervals,
-    quasi,
-)
+from shoal import Column, Plan, PlanError, Role, ShoalWarning, TableError, quasi
 from shoal.api.keywords import Keywords, plan_for
+from shoal.hierarchies import intervals
+from shoal.methods import FullDomain, Mondrian
+from shoal.models import KAnonymity, LDiversity, PSensitive, TCloseness
+from shoal.schema import Prefix, Widths
 
 ROWS = 24
 FRAME = pd.DataFrame(
@@ -187,7 +174,7 @@ def test_person_keyword_counts_people():
 
 def test_known_keyword():
     plan, _ = plan_for(FRAME, Keywords(["age", "zip"], k=3, known=1))
-    assert plan.models == (shoal.Known(KAnonymity(3), 1),)
+    assert plan.models == (shoal.models.Known(KAnonymity(3), 1),)
     assert plan.method.name == "hidden-cells"
     with pytest.raises(PlanError, match="'known' must be at most"):
         plan_for(FRAME, Keywords(["age", "zip"], k=3, known=3))

@@ -60,7 +60,9 @@ def test_tuple_below_the_limit_and_arrow_above(monkeypatch):
     assert "1" not in repr(texts_from_arrow(pa.array(["1", "1"])))
 
 
-@pytest.mark.parametrize("method", [shoal.Mdav(), shoal.Mondrian(), shoal.FullDomain()], ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    "method", [shoal.methods.Mdav(), shoal.methods.Mondrian(), shoal.methods.FullDomain()], ids=lambda one: one.name
+)
 def test_same_release_with_arrow_texts(method, monkeypatch):
     draw = np.random.default_rng(3)
     table = pa.table(
@@ -72,7 +74,7 @@ def test_same_release_with_arrow_texts(method, monkeypatch):
         }
     )
     roles = {column: Column(QUASI) for column in ("weight", "height", "town")} | {"illness": Column(Role.SENSITIVE)}
-    plan = shoal.Plan(Schema(roles), (shoal.KAnonymity(4),), method)
+    plan = shoal.Plan(Schema(roles), (shoal.models.KAnonymity(4),), method)
     expected = shoal.anonymize(table, plan)
     monkeypatch.setattr(arrow_strings, "MIN_ARROW_VALUES", 1)
     monkeypatch.setattr(arrow_strings, "MAX_SINGLE_READS", 2)

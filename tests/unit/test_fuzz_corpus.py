@@ -14,10 +14,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.fuzz.cases import Case, make_case
-from tests.fuzz.harness import Outcome, call, within
-from tests.fuzz.judge import judge
-from tests.fuzz.replay import run_case
+from tools.fuzz.cases import Case, make_case
+from tools.fuzz.harness import Outcome, call, within
+from tools.fuzz.judge import judge
+from tools.fuzz.replay import run_case
 
 PROJECT = Path(__file__).parent.parent.parent
 CORPUS = sorted((PROJECT / "tests" / "corpus").glob("*.json"))
@@ -120,7 +120,7 @@ def test_case_over_the_time_limit_runs_twice(
 
     A case that is too slow once has compiled code; one that is too slow twice hangs.
     """
-    from tests.fuzz import __main__ as fuzz
+    from tools.fuzz import __main__ as fuzz
 
     lines = iter(("begin 7", *lines_read))
     done: list[object] = []
@@ -147,5 +147,5 @@ def test_case_over_the_time_limit_runs_twice(
 def test_fuzzing_uses_new_seeds() -> None:
     given = {name: value for name, value in os.environ.items() if name not in ("SEED", "MAKEFLAGS")}
     printed = subprocess.run(["make", "-n", "fuzz"], cwd=PROJECT, env=given, capture_output=True, text=True, check=True)
-    assert "tests.fuzz" in printed.stdout
+    assert "tools.fuzz" in printed.stdout
     assert "--seed" not in printed.stdout

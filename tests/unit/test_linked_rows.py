@@ -28,7 +28,7 @@ from shoal.table import read_frequency_set
 from shoal.verification.independent import differences, evaluate_people
 from tests.reference import people as slow
 from tests.unit.test_people import visits
-from tests.unit.test_people_models import MODELS, ROWS, SCHEMA, everybody_of, read, told_slowly
+from tests.unit.test_people_models import MODELS, ROWS, SCHEMA, everybody_of, read, reference_groups
 
 PSEUDONYM = Column(Role.PERSON, pseudonym=True)
 
@@ -69,7 +69,7 @@ def test_linked_row_models_match_definition_and_verification(engine, known_rows)
     def check(rows):
         table = read(engine, rows)
         frequencies = read_frequency_set(engine, table, SCHEMA)
-        _, people = told_slowly(rows)
+        _, people = reference_groups(rows)
         named = [(person if person is not None else index, group) for index, (person, group, *_) in enumerate(rows)]
         labels = sorted({group for _, group in named})
         _, found = frequencies.group(frequencies.codes, [d.size for d in frequencies.quasi])

@@ -199,7 +199,7 @@ def test_no_source_facts_without_reveals_source():
         "method": {"name": "levels", "levels": {"age": 1}, "suppression": 1},
     }
 
-    class Silent(shoal.Levels):
+    class Silent(shoal.methods.Levels):
         reveals_source = False
 
     table = pa.table({"age": [20, 21, 22, 50], "x": ["a", "b", "c", "d"]})

@@ -29,7 +29,11 @@ FRAME = pd.DataFrame(
     }
 )
 PLAN = shoal.Plan(
-    columns={"age": shoal.intervals(5, 10), f"zip {EVIL}": shoal.prefix(), "illness": "sensitive"},
+    columns={
+        "age": shoal.hierarchies.intervals(5, 10),
+        f"zip {EVIL}": shoal.hierarchies.prefix(),
+        "illness": "sensitive",
+    },
     models=["k-anonymity k=3", "p-sensitive p=2"],
 )
 

@@ -59,7 +59,9 @@ def strange_table(rows=60):
 def strange_plan(*models, method=None, **more):
     roles = [Role.QUASI_IDENTIFIER] * 3 + [Role.SENSITIVE] + [Role.OTHER] * 3
     schema = Schema({name: Column(role) for name, role in zip(NAMES, roles, strict=True)})
-    return shoal.Plan(schema, models or (shoal.KAnonymity(3),), method or shoal.FullDomain(suppression=0.3), **more)
+    return shoal.Plan(
+        schema, models or (shoal.models.KAnonymity(3),), method or shoal.methods.FullDomain(suppression=0.3), **more
+    )
 
 
 def on_spark(plan, **more):
@@ -85,7 +87,9 @@ def assert_same(one, other):
 # -- frames ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", [shoal.FullDomain(suppression=0.3), shoal.AntiUnification(keep_rest=True)])
+@pytest.mark.parametrize(
+    "method", [shoal.methods.FullDomain(suppression=0.3), shoal.methods.AntiUnification(keep_rest=True)]
+)
 def test_names_and_values_are_data(spark, method):
     """Names and values are not taken for SQL, literals or paths."""
     plan = strange_plan(method=method)
@@ -120,7 +124,7 @@ def test_column_types_are_preserved(spark):
     }
     roles = [Role.QUASI_IDENTIFIER] * (len(columns) - 1) + [Role.SENSITIVE]
     schema = Schema({name: Column(role) for name, role in zip(columns, roles, strict=True)})
-    plan = shoal.Plan(schema, (shoal.KAnonymity(4),))
+    plan = shoal.Plan(schema, (shoal.models.KAnonymity(4),))
     table = pa.table(columns)
     assert shoal.anonymize(table, on_spark(plan)).table.to_pylist() == shoal.anonymize(table, plan).table.to_pylist()
 
@@ -170,7 +174,7 @@ def test_check_of_a_frame(spark):
 
 
 def test_minimal_recodings_of_a_frame(spark):
-    table, plan = strange_table(), strange_plan(method=shoal.FullDomain())
+    table, plan = strange_table(), strange_plan(method=shoal.methods.FullDomain())
     ours = [one.to_dict() for one in shoal.minimal_recodings(plan, table)]
     assert [one.to_dict() for one in shoal.minimal_recodings(plan, spark.createDataFrame(table))] == ours
 
@@ -179,7 +183,7 @@ def test_values_missing_in_a_hierarchy(spark):
     schema = Schema({"age": Column(Role.QUASI_IDENTIFIER, Widths((5,)))})
     frame = spark.createDataFrame(pa.table({"age": ["1", "x", "2"]}))
     with pytest.raises(shoal.HierarchyError, match="1 distinct value") as error:
-        shoal.anonymize(frame, shoal.Plan(schema, (shoal.KAnonymity(2),)))
+        shoal.anonymize(frame, shoal.Plan(schema, (shoal.models.KAnonymity(2),)))
     assert "data row" not in str(error.value)  # rows of a distributed table have no numbers
 
 
@@ -228,7 +232,7 @@ def test_partitioned_directory(spark, tmp_path):
         pq.write_table(pa.table({"age": ["1", "2"] * 2, "illness": [illness] * 4}), folder / "a.parquet")
     columns = {"zip": Role.QUASI_IDENTIFIER, "age": Role.OTHER, "illness": Role.SENSITIVE}
     schema = Schema({name: Column(role) for name, role in columns.items()})
-    plan = shoal.Plan(schema, (shoal.KAnonymity(4),), source=Source(source), output=output(tmp_path / "out.csv"))
+    plan = shoal.Plan(schema, (shoal.models.KAnonymity(4),), source=Source(source), output=output(tmp_path / "out.csv"))
     shoal.release(on_spark(plan))
     released = rows_of(tmp_path / "out.csv")
     assert {(row["zip"], row["illness"]) for row in released} == {("01234", "1"), ("99999", "2"), ("", "3")}
@@ -239,7 +243,7 @@ def test_partitioned_directory(spark, tmp_path):
 
 
 CSV_PLAN = shoal.Plan(
-    Schema({"place": Column(Role.QUASI_IDENTIFIER), "note": Column(Role.OTHER)}), (shoal.KAnonymity(2),)
+    Schema({"place": Column(Role.QUASI_IDENTIFIER), "note": Column(Role.OTHER)}), (shoal.models.KAnonymity(2),)
 )
 
 

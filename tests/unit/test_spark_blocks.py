@@ -68,7 +68,7 @@ def test_blocks_are_joined_on_spark_too(spark):
 def test_exact_ranges_are_warned_of_on_spark_too(spark):
     table = mixed_table(120, 3)
     method = Mdav(k=3, block=40, publish={"x": "range"}, ranges="exact")
-    plan = shoal.Plan(SCHEMA, (shoal.KAnonymity(3),), method)
+    plan = shoal.Plan(SCHEMA, (shoal.models.KAnonymity(3),), method)
     warnings = both(spark, table, plan).warnings
     assert any("ends at a value that somebody" in warning["text"] for warning in warnings)
 
@@ -84,7 +84,7 @@ def test_identical_rows_in_different_groups(spark):
     )
     roles = {"x": Role.QUASI_IDENTIFIER, "s": Role.SENSITIVE, "note": Role.OTHER}
     schema = Schema({name: Column(role) for name, role in roles.items()})
-    both(spark, table, shoal.Plan(schema, (shoal.KAnonymity(5),), Mdav(block=40)))
+    both(spark, table, shoal.Plan(schema, (shoal.models.KAnonymity(5),), Mdav(block=40)))
 
 
 def test_columns_keep_their_kind(spark):
@@ -106,7 +106,7 @@ def test_columns_keep_their_kind(spark):
         "none": pa.nulls(rows, pa.float64()),
     }
     schema = Schema({name: Column(Role.QUASI_IDENTIFIER) for name in columns})
-    both(spark, pa.table(columns), shoal.Plan(schema, (shoal.KAnonymity(4),), Mdav(block=50)))
+    both(spark, pa.table(columns), shoal.Plan(schema, (shoal.models.KAnonymity(4),), Mdav(block=50)))
 
 
 def test_one_block_runs_on_the_driver(spark):
@@ -127,7 +127,7 @@ def numbers_table(rows):
 def numbers_plan(method, **more):
     roles = dict.fromkeys(("x0", "x1", "x2"), Role.QUASI_IDENTIFIER) | {"s": Role.SENSITIVE}
     schema = Schema({name: Column(role) for name, role in roles.items()})
-    return shoal.Plan(schema, (shoal.KAnonymity(5), shoal.PSensitive(2)), method, **more)
+    return shoal.Plan(schema, (shoal.models.KAnonymity(5), shoal.models.PSensitive(2)), method, **more)
 
 
 def test_rows_beyond_the_driver_memory(spark, tmp_path, monkeypatch):
@@ -184,15 +184,15 @@ def test_errors_of_executors_are_raised(spark):
     table = mixed_table(200, 3)
     lonely = table.slice(0, 1).set_column(2, "place", pa.array(["q"]))
     table = pa.concat_tables([table.filter(pa.compute.not_equal(table["place"], "q")), lonely])
-    plan = shoal.Plan(SCHEMA, (shoal.KAnonymity(3),), Mdav(block=20, strata=("place",)))
+    plan = shoal.Plan(SCHEMA, (shoal.models.KAnonymity(3),), Mdav(block=20, strata=("place",)))
     with pytest.raises(shoal.InfeasibleError, match="stratum"):
         shoal.anonymize(spark.createDataFrame(table), plan)
     infinite = pa.table({"x": [float(i) for i in range(40)] + [float("inf")]})
-    plan = shoal.Plan(Schema({"x": Column(Role.QUASI_IDENTIFIER)}), (shoal.KAnonymity(3),), Mdav(block=20))
+    plan = shoal.Plan(Schema({"x": Column(Role.QUASI_IDENTIFIER)}), (shoal.models.KAnonymity(3),), Mdav(block=20))
     with pytest.raises(shoal.PlanError, match="infinite"):
         shoal.anonymize(spark.createDataFrame(infinite), plan)
     uniform = pa.table({"x": list(range(40)), "s": ["a"] * 40})
     schema = Schema({"x": Column(Role.QUASI_IDENTIFIER), "s": Column(Role.SENSITIVE)})
-    plan = shoal.Plan(schema, (shoal.KAnonymity(3), shoal.PSensitive(2)), PFirst(block=20))
+    plan = shoal.Plan(schema, (shoal.models.KAnonymity(3), shoal.models.PSensitive(2)), PFirst(block=20))
     with pytest.raises(shoal.InfeasibleError, match="No grouping"):
         shoal.anonymize(spark.createDataFrame(uniform), plan)

@@ -134,9 +134,9 @@ def test_release_survives_a_killed_worker(spark, tmp_path):
     assert outcome["workers"] == ["0", "1"]
     assert outcome["killed"] < outcome["ended"]
     columns = {name: Column(role, Widths((5, 10, 20, 40)) if name == "age" else None) for name, role in roles.items()}
-    method = shoal.FullDomain(suppression=0.02)
+    method = shoal.methods.FullDomain(suppression=0.02)
     alone = shoal.Plan(
-        Schema(columns), (shoal.KAnonymity(5),), method,
+        Schema(columns), (shoal.models.KAnonymity(5),), method,
         Source(tmp_path / "source"), Output(tmp_path / "duckdb.parquet", report=False),
     )  # fmt: skip
     shoal.release(alone)

@@ -30,7 +30,7 @@ SCHEMA = Schema(
         "illness": Column(Role.SENSITIVE),
     }
 )
-PLAN = shoal.Plan(SCHEMA, (shoal.KAnonymity(4),), shoal.FullDomain())
+PLAN = shoal.Plan(SCHEMA, (shoal.models.KAnonymity(4),), shoal.methods.FullDomain())
 TABLE = pa.table(
     {
         "age": [20 + 7 * i % 40 for i in range(ROWS)],

@@ -233,7 +233,7 @@ HIERARCHIES = [
 @pytest.mark.parametrize("hierarchy", HIERARCHIES)
 def test_hierarchy_in_canonical_form(hierarchy: Any) -> None:
     roles = Schema({"c": Column(Role.QUASI_IDENTIFIER, hierarchy)})
-    plan = shoal.Plan(roles, (shoal.KAnonymity(2),), shoal.Levels({"c": 1}))
+    plan = shoal.Plan(roles, (shoal.models.KAnonymity(2),), shoal.methods.Levels({"c": 1}))
     released = shoal.anonymize(MIXED.select(["c"]), plan)
     assert Counter(released.table.column("c").to_pylist()) == {"Food": 4, "City": 2}
     ordered = Ordered((2,), ("Cafe\u0301 ", "Wien")).bind(["Caf\u00e9", "Wien"], False)
@@ -459,7 +459,7 @@ def test_attack_finds_people_by_canonical_form():
     cafe = unicodedata.normalize("NFD", "Café")
     people = pa.table({"place": ["Wien ", " Wien", cafe, "Café"] * 3, "illness": ["flu", "flu", "flu", "asthma"] * 3})
     columns = {"place": Column(Role.QUASI_IDENTIFIER), "illness": Column(Role.SENSITIVE)}
-    plan = shoal.Plan(Schema(columns), (shoal.KAnonymity(2),), shoal.Levels({}))
+    plan = shoal.Plan(Schema(columns), (shoal.models.KAnonymity(2),), shoal.methods.Levels({}))
     released = shoal.anonymize(people, plan).table
     found = shoal.attack(released, plan.schema, original=people)
     linked = next(one for one in found.results if one.name.startswith("linkage"))

@@ -12,16 +12,17 @@ from shoal.models import combine, initial_models
 
 SCHEMA = shoal.Schema(
     {
-        "age": shoal.Column(shoal.Role.QUASI_IDENTIFIER, shoal.Cuts(((30, 40), (40,)))),
+        "age": shoal.Column(shoal.Role.QUASI_IDENTIFIER, shoal.schema.Cuts(((30, 40), (40,)))),
         "country": shoal.Column(
-            shoal.Role.QUASI_IDENTIFIER, shoal.Tree({"America": ["USA", "Canada"], "Asia": ["China", "Japan", "India"]})
+            shoal.Role.QUASI_IDENTIFIER,
+            shoal.schema.Tree({"America": ["USA", "Canada"], "Asia": ["China", "Japan", "India"]}),
         ),
-        "zip": shoal.Column(shoal.Role.QUASI_IDENTIFIER, shoal.Prefix()),
+        "zip": shoal.Column(shoal.Role.QUASI_IDENTIFIER, shoal.schema.Prefix()),
         "condition": shoal.Column(shoal.Role.SENSITIVE, categories=CATEGORIES),
     }
 )
-TABLE_5 = shoal.Levels({"age": 1, "country": 1, "zip": 2})
-GOAL = (shoal.KAnonymity(4), shoal.PPlusAlphaSensitive(2, 2))
+TABLE_5 = shoal.methods.Levels({"age": 1, "country": 1, "zip": 2})
+GOAL = (shoal.models.KAnonymity(4), shoal.models.PPlusAlphaSensitive(2, 2))
 
 
 def patients(zip_of_3="14246"):
@@ -31,7 +32,7 @@ def patients(zip_of_3="14246"):
 
 
 def switch(table, **parameters):
-    return shoal.anonymize(table, shoal.Plan(SCHEMA, GOAL, shoal.Switching(start=TABLE_5, **parameters)))
+    return shoal.anonymize(table, shoal.Plan(SCHEMA, GOAL, shoal.methods.Switching(start=TABLE_5, **parameters)))
 
 
 def test_from_table_5_to_a_2_plus_2_sensitive_table():
@@ -85,15 +86,15 @@ def test_groups_beyond_switching_are_merged():
         }
     )
     table = pa.table({"place": list("aabbcc"), "secret": ["bad", "good", "bad", "good", "good", "good"]})
-    models = (shoal.KAnonymity(2), shoal.PAlphaSensitive(1, 2))
-    release = shoal.anonymize(table, shoal.Plan(schema, models, shoal.Switching(polish=False)))
+    models = (shoal.models.KAnonymity(2), shoal.models.PAlphaSensitive(1, 2))
+    release = shoal.anonymize(table, shoal.Plan(schema, models, shoal.methods.Switching(polish=False)))
     assert release.certificate["method"]["merges"] >= 1
     assert all(model["holds"] for model in release.certificate["models"])
 
 
 def test_p_and_alpha_of_the_method_are_met():
     """The plan itself requires k-anonymity only."""
-    plan = shoal.Plan(SCHEMA, (shoal.KAnonymity(4),), shoal.Switching(p=2, alpha=2, start=TABLE_5))
+    plan = shoal.Plan(SCHEMA, (shoal.models.KAnonymity(4),), shoal.methods.Switching(p=2, alpha=2, start=TABLE_5))
     released = shoal.anonymize(patients(), plan).table
     answer = shoal.check(
         released,
@@ -105,9 +106,13 @@ def test_p_and_alpha_of_the_method_are_met():
 
 
 def test_models_of_the_initial_groups():
-    goal = combine((*GOAL, shoal.TCloseness(0.3), shoal.PAlphaSensitive(3, 1, "condition")))
-    assert initial_models(goal).parts == (shoal.KAnonymity(4), shoal.PSensitive(2), shoal.PSensitive(3, "condition"))
-    assert initial_models(combine([shoal.TCloseness(0.3)])).parts == (shoal.KAnonymity(2),)
+    goal = combine((*GOAL, shoal.models.TCloseness(0.3), shoal.models.PAlphaSensitive(3, 1, "condition")))
+    assert initial_models(goal).parts == (
+        shoal.models.KAnonymity(4),
+        shoal.models.PSensitive(2),
+        shoal.models.PSensitive(3, "condition"),
+    )
+    assert initial_models(combine([shoal.models.TCloseness(0.3)])).parts == (shoal.models.KAnonymity(2),)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -122,8 +127,8 @@ def test_random_tables(seed):
             "condition": random.choice([value for values in CATEGORIES.classes for value in values], rows),
         }
     )
-    models = (shoal.KAnonymity(3), shoal.PPlusAlphaSensitive(3, 2))
-    release = shoal.anonymize(table, shoal.Plan(SCHEMA, models, shoal.Switching(polish=False)))
+    models = (shoal.models.KAnonymity(3), shoal.models.PPlusAlphaSensitive(3, 2))
+    release = shoal.anonymize(table, shoal.Plan(SCHEMA, models, shoal.methods.Switching(polish=False)))
     method = release.certificate["method"]
     assert method["failing_groups_before"] > 0
     assert method["switches"] == method["exchanged"] + method["taken_over"]
@@ -132,23 +137,26 @@ def test_random_tables(seed):
 
 def test_wrong_parameters():
     with pytest.raises(shoal.PlanError, match="both p and alpha"):
-        shoal.Switching(p=2)
+        shoal.methods.Switching(p=2)
     with pytest.raises(shoal.PlanError, match="another method"):
-        shoal.Switching(start="switching")
+        shoal.methods.Switching(start="switching")
     with pytest.raises(shoal.PlanError, match="no method named 'nothing'"):
-        shoal.Switching(start={"name": "nothing"})
+        shoal.methods.Switching(start={"name": "nothing"})
     with pytest.raises(shoal.PlanError, match="has no parameter 'speed'"):
-        shoal.Switching(start={"name": "top-down", "speed": 1})
+        shoal.methods.Switching(start={"name": "top-down", "speed": 1})
 
 
-@pytest.mark.parametrize("method", [shoal.Switching, shoal.Refine])
+@pytest.mark.parametrize("method", [shoal.methods.Switching, shoal.methods.Refine])
 def test_refused_start_methods(method):
     """A start needs groups, and no promise beyond its groups.
 
     Without groups there are no rows to move; moving rows would break such a promise.
     """
-    for start in (shoal.AntiUnification(patterns="overlapping"), shoal.LocalSuppression(missing="loose")):
+    for start in (
+        shoal.methods.AntiUnification(patterns="overlapping"),
+        shoal.methods.LocalSuppression(missing="loose"),
+    ):
         with pytest.raises(shoal.PlanError, match="no groups"):
             method(start=start)
     with pytest.raises(shoal.PlanError, match="void its promise"):
-        method(start=shoal.PopulationGrid(5, "ledger.toml", universe=100))
+        method(start=shoal.budget.methods.PopulationGrid(5, "ledger.toml", universe=100))

@@ -57,13 +57,13 @@ def test_limit_ends_with_its_block() -> None:
 
 def test_method_runs_with_the_threads_of_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[int] = []
-    decide = shoal.Levels.decide
+    decide = shoal.methods.Levels.decide
 
-    def look(self: shoal.Levels, problem: object) -> object:
+    def look(self: shoal.methods.Levels, problem: object) -> object:
         seen.append(thread_limit())
         return decide(self, problem)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(shoal.Levels, "decide", look)
+    monkeypatch.setattr(shoal.methods.Levels, "decide", look)
     plan = {
         "columns": {"a": {"role": "quasi-identifier"}},
         "models": [{"name": "k-anonymity", "k": 2}],

@@ -36,7 +36,7 @@ def people(rows=60):
 
 def plan_of(name, limit):
     given = {} if limit is None else {"time_limit": limit}
-    models = (shoal.KAnonymity(4),)
+    models = (shoal.models.KAnonymity(4),)
     return Plan(SCHEMA, models if name != "hidden-cells" else (Known(models[0], 2),), make_method(name, given))
 
 

@@ -135,12 +135,12 @@ def test_attack_and_compare_with_a_time_zone() -> None:
 def test_declared_values_are_read_in_the_given_zone(tmp_path: Path) -> None:
     table = pa.table({"seen": pa.array(LAST_EVENING[:1] * 500, pa.timestamp("us", tz="UTC"))})
     for zone, found in (("UTC", False), ("Europe/Vienna", True)):
-        ledger = shoal.Ledger.create(tmp_path / zone[:3], m=1000, k=2)
-        questions = shoal.Questions(table, ledger, time_zone=zone)
+        ledger = shoal.budget.Ledger.create(tmp_path / zone[:3], m=1000, k=2)
+        questions = shoal.budget.Questions(table, ledger, time_zone=zone)
         counted = questions.count("1/3", {"seen": "2020-01-01 00:30:00"}).values[0]
         assert (counted > 250) == found
     with pytest.raises(PlanError, match=r"time.zone"):
-        shoal.Questions(table, ledger, time_zone="Nowhere/Here")
+        shoal.budget.Questions(table, ledger, time_zone="Nowhere/Here")
 
 
 def test_draft_names_its_time_zone(tmp_path: Path) -> None:

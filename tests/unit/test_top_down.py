@@ -18,7 +18,9 @@ TABLE_8 = pa.table({"zip": ["4351", "4351", "4351", "4352"], "disease": ["HIV", 
 
 
 def released_rows(alpha):
-    plan = shoal.Plan(SCHEMA, (shoal.KAnonymity(2), shoal.PAlphaSensitive(2, alpha)), shoal.TopDown())
+    plan = shoal.Plan(
+        SCHEMA, (shoal.models.KAnonymity(2), shoal.models.PAlphaSensitive(2, alpha)), shoal.methods.TopDown()
+    )
     rows = shoal.anonymize(TABLE_8, plan).table.to_pylist()
     return sorted((row["zip"], row["disease"]) for row in rows)
 
@@ -41,14 +43,14 @@ def test_table_8_with_alpha_2():
 
 def test_irreparable_specialization_is_not_made():
     table = pa.table({"zip": ["4351", "4352", "4353"], "disease": ["HIV", "Flu", "Flu"]})
-    release = shoal.anonymize(table, shoal.Plan(SCHEMA, (shoal.KAnonymity(2),), shoal.TopDown()))
+    release = shoal.anonymize(table, shoal.Plan(SCHEMA, (shoal.models.KAnonymity(2),), shoal.methods.TopDown()))
     assert release.certificate["groups"] == 1
     assert set(release.table["zip"].to_pylist()) == {"435*"}
 
 
 def test_large_groups_keep_their_values():
     table = pa.table({"zip": ["1111"] * 3 + ["2222"] * 3, "disease": ["HIV", "Flu", "Flu"] * 2})
-    release = shoal.anonymize(table, shoal.Plan(SCHEMA, (shoal.KAnonymity(3),), shoal.TopDown()))
+    release = shoal.anonymize(table, shoal.Plan(SCHEMA, (shoal.models.KAnonymity(3),), shoal.methods.TopDown()))
     assert release.utility["distortion_ratio"] == 0
     assert sorted(release.table["zip"].to_pylist()) == ["1111"] * 3 + ["2222"] * 3
 
@@ -63,19 +65,19 @@ def test_large_groups_keep_their_values():
 )
 def test_wrong_parameters(parameters, message):
     with pytest.raises(shoal.PlanError, match=message):
-        shoal.TopDown(**parameters)
+        shoal.methods.TopDown(**parameters)
 
 
 def test_weights_of_unknown_columns():
     with pytest.raises(shoal.PlanError, match="'nothing'"):
-        shoal.Plan(SCHEMA, (shoal.KAnonymity(2),), shoal.TopDown(weights={"nothing": 2}))
+        shoal.Plan(SCHEMA, (shoal.models.KAnonymity(2),), shoal.methods.TopDown(weights={"nothing": 2}))
 
 
 def test_heavy_column_keeps_its_values():
     schema = Schema({name: Column(Role.QUASI_IDENTIFIER) for name in ("a", "b")})
     table = pa.table({"a": ["1", "1", "2", "2"], "b": ["x", "y", "x", "y"]})
     for heavy, light in (("a", "b"), ("b", "a")):
-        method = shoal.TopDown(weights={heavy: 10})
-        released = shoal.anonymize(table, shoal.Plan(schema, (shoal.KAnonymity(2),), method)).table
+        method = shoal.methods.TopDown(weights={heavy: 10})
+        released = shoal.anonymize(table, shoal.Plan(schema, (shoal.models.KAnonymity(2),), method)).table
         assert released[heavy].to_pylist().count("*") == 0
         assert released[light].to_pylist().count("*") == 4
