@@ -1,10 +1,11 @@
-"""What a decision tree learns from a release: section 4 of "Generalization-based k-anonymization" (Armengol and Torra).
+"""Accuracy of decision trees that are trained on a release.
 
     python examples/classifier_comparison.py                          a generated census, a minute
 
-A tree is trained on the original records and on releases by anti-unification, read as patterns and as records, and
-tested on records that no release has seen. `shoal reproduce` does the same on Adult, beside the paper's Table 1; how
-trees are trained is told in shoal.papers.classifier. Needs the extra `learn`: pip install 'shoal[learn]'.
+This is the experiment of section 4 of "Generalization-based k-anonymization" (Armengol and Torra). A tree is trained on
+the original records and on releases by anti-unification, read as patterns and as records. It is tested on records that
+no release has seen. `shoal reproduce` does the same on Adult and compares with the paper's Table 1. The module
+shoal.papers.classifier describes how trees are trained. Needs the extra `learn`: pip install 'shoal[learn]'.
 """
 
 from __future__ import annotations
@@ -20,7 +21,10 @@ from shoal.papers.classifier import ORDERS, compare_trees
 
 
 def generated(rows: int) -> tuple[pa.Table, pa.Table]:
-    """Two census-like tables, with a salary that follows education, age and marriage."""
+    """Generate two census-like tables.
+
+    Their salary depends on education, age and marriage.
+    """
     tables = []
     for seed in (1, 2):
         table = census_table(rows, seed)

@@ -17,12 +17,13 @@ import pytest
 from typer.testing import CliRunner
 
 import shoal
+from shoal import methods, models
 from shoal.api.release import Release
 from shoal.cli.app import app
 from shoal.errors import PlanError
 from shoal.io.engines.base import EngineSettings, Source, memory_bytes
 from shoal.io.formats.csv_dialect import CsvFormat
-from shoal.methods.auto import AutoFacts, MethodTrial
+from methods.auto import AutoFacts, MethodTrial
 from shoal.plan.plan import Output, Plan
 from shoal.report.wording import method_sentence, model_sentence
 from shoal.results.release import Certificate
@@ -53,29 +54,29 @@ HIERARCHIES = [
     Intervals((((-math.inf, 2), (2, math.inf)),)), Calendar(), Calendar(("year",), "%d.%m.%Y"),
 ]  # fmt: skip
 METHODS = [
-    shoal.methods.FullDomain(), shoal.methods.FullDomain("entropy", 0.1, {"a": (0, 1)}, {"a": 2}, 1, "mean", 2.5, True),
-    shoal.methods.Levels({"a": 1}, 0.5), shoal.methods.Refine(start=shoal.methods.Mondrian(strict=False), publish={"a": "range"}),
-    shoal.methods.Switching(p=2, alpha="4/3", start={"name": "top-down", "choose": "rate"}), shoal.methods.Auto(("levels",)),
-    shoal.methods.AntiUnification(order=(">",), levels={"a": 1}),
-    shoal.methods.VMdav(k=3, gamma=0.5, strata=("a",), scale={"a": "rank"}),
-    shoal.methods.LocalSuppression({"a": 2.5}), shoal.methods.Univariate(k=4), shoal.methods.KFirst(base="cbfs"), shoal.methods.PFirst(refine=False),
+    methods.FullDomain(), methods.FullDomain("entropy", 0.1, {"a": (0, 1)}, {"a": 2}, 1, "mean", 2.5, True),
+    methods.Levels({"a": 1}, 0.5), methods.Refine(start=methods.Mondrian(strict=False), publish={"a": "range"}),
+    methods.Switching(p=2, alpha="4/3", start={"name": "top-down", "choose": "rate"}), methods.Auto(("levels",)),
+    methods.AntiUnification(order=(">",), levels={"a": 1}),
+    methods.VMdav(k=3, gamma=0.5, strata=("a",), scale={"a": "rank"}),
+    methods.LocalSuppression({"a": 2.5}), methods.Univariate(k=4), methods.KFirst(base="cbfs"), methods.PFirst(refine=False),
 ]  # fmt: skip
 MODELS = [
-    shoal.models.KAnonymity(3), shoal.models.LDiversity(2.5, "entropy"), shoal.models.LDiversity(2, "recursive", "7/3", "s"),
-    shoal.models.TCloseness(Fraction(1, 3)), shoal.models.AlphaK("0.5", 2), shoal.models.DeltaDisclosure(1.5, "ignored"),
-    shoal.models.BetaLikeness(2, "enhanced"), shoal.models.PPlusAlphaSensitive(2, "1/3"),
+    models.KAnonymity(3), models.LDiversity(2.5, "entropy"), models.LDiversity(2, "recursive", "7/3", "s"),
+    models.TCloseness(Fraction(1, 3)), models.AlphaK("0.5", 2), models.DeltaDisclosure(1.5, "ignored"),
+    models.BetaLikeness(2, "enhanced"), models.PPlusAlphaSensitive(2, "1/3"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("hierarchy", HIERARCHIES, ids=repr)
 def test_plan_with_hierarchy_round_trip(hierarchy) -> None:
-    plan = Plan(Schema({"a": Column(QUASI, hierarchy)}), (shoal.models.KAnonymity(2),))
+    plan = Plan(Schema({"a": Column(QUASI, hierarchy)}), (models.KAnonymity(2),))
     assert Plan.from_dict(plan.to_dict()) == plan
 
 
 @pytest.mark.parametrize("method", METHODS, ids=repr)
 def test_plan_with_method_round_trip(method) -> None:
-    plan = Plan(SCHEMA, (shoal.models.KAnonymity(2),), method)
+    plan = Plan(SCHEMA, (models.KAnonymity(2),), method)
     assert Plan.from_dict(plan.to_dict()) == plan
     json.dumps(plan.to_dict())
 
@@ -91,7 +92,7 @@ def test_plan_with_all_settings_round_trip() -> None:
     source = Source(Path("/a/b/t.txt"), csv=CsvFormat(";", "'", True, "latin-1", ("?",), True, ("x",)), format="csv")
     output = Output(Path("/c/r.csv"), True, False, True, Path("/secret/key"))
     engine = EngineSettings("1GB", 2, "spark", "local[2]", {"spark.secret": "word"})
-    plan = Plan(schema, tuple(MODELS[:1]), shoal.methods.Levels(), source, output, engine, 2**64 - 1)
+    plan = Plan(schema, tuple(MODELS[:1]), methods.Levels(), source, output, engine, 2**64 - 1)
     assert Plan.from_dict(plan.to_dict()) == plan
     certified = json.dumps(plan.to_certificate_dict())
     for private in ("/a/b", "/c/", "secret", "key", "word", "local[2]"):
@@ -111,12 +112,12 @@ def test_models_round_trip() -> None:
 
 
 def test_certificate_contains_a_plan_made_in_python() -> None:
-    plan = Plan(SCHEMA, (shoal.models.KAnonymity(2),), shoal.methods.Levels({"a": 1}))
+    plan = Plan(SCHEMA, (models.KAnonymity(2),), methods.Levels({"a": 1}))
     certified = shoal.anonymize(TABLE, plan).certificate["plan"]
     assert certified["columns"]["a"] == {"role": "quasi-identifier", "hierarchy": {"intervals": [2]}}
     assert certified["models"] == [{"name": "k-anonymity", "k": 2}]
     assert certified["method"] == {"name": "levels", "levels": {"a": 1}}
-    changed = replace(plan, models=(shoal.models.KAnonymity(2), shoal.models.LDiversity(1)))
+    changed = replace(plan, models=(models.KAnonymity(2), models.LDiversity(1)))
     certified = shoal.anonymize(TABLE, changed).certificate["plan"]
     assert certified["models"] == [{"name": "k-anonymity", "k": 2}, {"name": "l-diversity", "l": 1}]
     assert Plan.from_dict(certified) == changed
@@ -270,11 +271,11 @@ def test_amounts_of_memory() -> None:
 @pytest.mark.parametrize("seed", [-1, 2**64, 1.5, True, "1"])
 def test_invalid_seeds_are_refused(seed: object) -> None:
     """A seed is a whole number of 64 bits."""
-    document = Plan(SCHEMA, (shoal.models.KAnonymity(2),)).to_dict()
+    document = Plan(SCHEMA, (models.KAnonymity(2),)).to_dict()
     with pytest.raises(PlanError, match="seed"):
         Plan.from_dict({**document, "seed": seed})
     with pytest.raises(PlanError, match="seed"):
-        Plan(SCHEMA, (shoal.models.KAnonymity(2),), seed=seed)  # type: ignore[arg-type]
+        Plan(SCHEMA, (models.KAnonymity(2),), seed=seed)  # type: ignore[arg-type]
     assert Plan.from_dict({**document, "seed": 2**64 - 1}).seed == 2**64 - 1
 
 

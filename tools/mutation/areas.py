@@ -28,18 +28,18 @@ AREAS: dict[str, tuple[str, ...]] = {
 }
 # test files of an area; of these, only tests that enter a mutant's function are run
 TEST_FILES: dict[str, tuple[str, ...]] = {
-    "models": ("test_models*", "test_papers_tables", "test_gate", "test_categories", "test_people_models",
-               "test_known*", "test_people", "test_linked_rows"),
-    "verification": ("test_gate*", "test_verify*", "test_papers_tables", "test_known*", "test_people_models",
-                     "test_spelling", "test_people", "test_linked_rows", "test_models_exactly"),
-    "table": ("test_encoding*", "test_models", "test_papers_tables", "test_pseudonyms", "test_known*", "test_gate",
-                 "test_publish_categories", "test_reuse", "test_spelling", "test_labels", "test_people_models",
+    "models": ("test_models*", "test_papers_tables", "test_independent_verification", "test_categories", "test_people_models",
+               "test_partial_knowledge*", "test_people", "test_linked_rows"),
+    "verification": ("test_independent_verification", "test_verify*", "test_papers_tables", "test_partial_knowledge*", "test_people_models",
+                     "test_spelling", "test_people", "test_linked_rows", "test_models_exact"),
+    "table": ("test_encoding*", "test_models", "test_papers_tables", "test_pseudonyms", "test_partial_knowledge*", "test_independent_verification",
+                 "test_publish_categories", "test_recoding_reuse", "test_spelling", "test_label_disclosure", "test_people_models",
                  "test_linked_rows", "test_person_dates", "test_people", "test_local_suppression",
-                 "test_repeating", "test_hostile"),
-    "output": ("test_output*", "test_scratch*", "test_places", "test_reuse", "test_hostile"),
+                 "test_repeated_rows", "test_hostile"),
+    "output": ("test_output*", "test_scratch*", "test_output_safety", "test_recoding_reuse", "test_hostile"),
     "budget": ("test_identifiability_*", "test_query_cli", "test_declared_values", "test_time_zone"),
     "kernels": ("test_*kernel*", "test_switching", "test_full_domain", "test_top_down", "test_refine",
-                "test_bounds", "test_full_domain_judging", "test_mondrian"),
+                "test_bounds", "test_full_domain_evaluation", "test_mondrian"),
 }  # fmt: skip
 
 
