@@ -14,6 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.csv
 import pytest
+from methods.auto import AutoFacts, MethodTrial
 from typer.testing import CliRunner
 
 import shoal
@@ -23,7 +24,6 @@ from shoal.cli.app import app
 from shoal.errors import PlanError
 from shoal.io.engines.base import EngineSettings, Source, memory_bytes
 from shoal.io.formats.csv_dialect import CsvFormat
-from methods.auto import AutoFacts, MethodTrial
 from shoal.plan.plan import Output, Plan
 from shoal.report.wording import method_sentence, model_sentence
 from shoal.results.release import Certificate

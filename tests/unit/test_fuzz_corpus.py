@@ -13,7 +13,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-
 from tools.fuzz.cases import Case, make_case
 from tools.fuzz.harness import Outcome, call, within
 from tools.fuzz.judge import judge

@@ -18,12 +18,12 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tools.fuzz.harness import call, files_of, find_leaks, within
 
 import shoal
 from shoal.budget import Ledger
 from shoal.errors import ShoalError
 from shoal.io.engines.base import Relation, check_names, require_columns, require_roles
-from tools.fuzz.harness import call, files_of, find_leaks, within
 
 SECRETS = {"text": "Schmidtqvx", "number": "918273645501", "date": "1931-07-23", "decimal": "48151623.4207"}
 HEADER = ["name", "age", "zip", "illness"]
