@@ -95,7 +95,7 @@ print(json.dumps(sorted(times)[len(times) // 2]))
 
 
 def prelude_of(tree: Path, other: Path | None) -> str:
-    """Read the imports of a tree: those beside its sources, or the given ones."""
+    """Read the imports that fit a tree."""
     own = tree.resolve().parent / "benchmarks" / "prelude.py"
     if other is None and not own.is_file():
         sys.exit(f"{str(tree)!r} has no benchmarks/prelude.py; give its imports with --old-prelude FILE.")

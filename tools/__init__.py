@@ -1,1 +1,1 @@
-"""Programs for developers: fuzzing, mutation, golden releases, language counts."""
+"""Programs for developers: fuzzing, mutation, golden releases, language."""

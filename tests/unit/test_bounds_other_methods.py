@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal.bounds.few_columns import least_loss_partial_knowledge
+from shoal.bounds.partial_knowledge import least_loss_partial_knowledge
 from shoal.bounds.recodings import least_recoding_loss, local_measure
 from shoal.methods.local.lower_bounds import all_levels
 from shoal.methods.local.suppression_search import with_stars

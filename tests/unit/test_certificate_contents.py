@@ -14,7 +14,6 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.csv
 import pytest
-from methods.auto import AutoFacts, MethodTrial
 from typer.testing import CliRunner
 
 import shoal
@@ -24,6 +23,7 @@ from shoal.cli.app import app
 from shoal.errors import PlanError
 from shoal.io.engines.base import EngineSettings, Source, memory_bytes
 from shoal.io.formats.csv_dialect import CsvFormat
+from shoal.methods.auto import AutoFacts, MethodTrial
 from shoal.plan.plan import Output, Plan
 from shoal.report.wording import method_sentence, model_sentence
 from shoal.results.release import Certificate
@@ -59,7 +59,8 @@ METHODS = [
     methods.Switching(p=2, alpha="4/3", start={"name": "top-down", "choose": "rate"}), methods.Auto(("levels",)),
     methods.AntiUnification(order=(">",), levels={"a": 1}),
     methods.VMdav(k=3, gamma=0.5, strata=("a",), scale={"a": "rank"}),
-    methods.LocalSuppression({"a": 2.5}), methods.Univariate(k=4), methods.KFirst(base="cbfs"), methods.PFirst(refine=False),
+    methods.LocalSuppression({"a": 2.5}), methods.Univariate(k=4), methods.KFirst(base="cbfs"),
+    methods.PFirst(refine=False),
 ]  # fmt: skip
 MODELS = [
     models.KAnonymity(3), models.LDiversity(2.5, "entropy"), models.LDiversity(2, "recursive", "7/3", "s"),

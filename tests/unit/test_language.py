@@ -34,7 +34,7 @@ def counts():
     return language.counts()
 
 
-def test_root_has_few_loose_modules(counts):
+def test_number_of_loose_root_modules(counts):
     assert counts["loose root modules"] <= MAX_LOOSE_ROOT_MODULES
 
 

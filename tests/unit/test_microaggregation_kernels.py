@@ -152,7 +152,7 @@ def test_mdav_in_rounds_matches_reference(points, k, share, fringe, far, spare, 
     with pytest.MonkeyPatch.context() as patched, limit_threads(threads):
         patched.setattr(pool_module, "_MIN_RECORDS_FOR_FRINGE", 1)
         for name, value in {
-            "_LEAST_ATTRIBUTES": 1, "WORTH": 1, "_FEWEST": 1,
+            "_LEAST_ATTRIBUTES": 1, "MIN_RECORDS_FOR_ROUNDS": 1, "_FEWEST": 1,
             "_SHARE": share, "_FRINGE_SHARE": fringe, "_FAR": far, "_SPARE": spare,
         }.items():  # fmt: skip
             patched.setattr(parallel_mdav, name, value)
@@ -163,7 +163,7 @@ def test_mdav_in_rounds_matches_reference(points, k, share, fringe, far, spare, 
 def test_mdav_in_rounds_on_large_table(shape, monkeypatch):
     points, made = make_points(shape, 6_000, 5, seed=5), []
     take = parallel_mdav._run_round
-    for name, value in {"WORTH": 500, "_FEWEST": 8, "_SHARE": 0.01}.items():
+    for name, value in {"MIN_RECORDS_FOR_ROUNDS": 500, "_FEWEST": 8, "_SHARE": 0.01}.items():
         monkeypatch.setattr(parallel_mdav, name, value)
     monkeypatch.setattr(
         parallel_mdav, "_run_round", lambda pool, listed, *rest: (take(pool, listed, *rest), made.append(listed))

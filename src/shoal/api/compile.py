@@ -118,9 +118,9 @@ def _compile_parallel_mdav() -> None:
     import numpy as np
 
     from shoal.methods.microaggregation.kernels.mdav import mdav
-    from shoal.methods.microaggregation.kernels.parallel_mdav import WORTH
+    from shoal.methods.microaggregation.kernels.parallel_mdav import MIN_RECORDS_FOR_ROUNDS
 
-    mdav(np.random.default_rng(0).normal(size=(WORTH, 6)), 3)
+    mdav(np.random.default_rng(0).normal(size=(MIN_RECORDS_FOR_ROUNDS, 6)), 3)
 
 
 def _compile_subset_counting() -> None:

@@ -86,7 +86,7 @@ def main(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Turns a table about people into a table that can be published, with a proof that it is safe."""
+    """Anonymize tables about people, with proof that the result is safe."""
 
 
 def version(

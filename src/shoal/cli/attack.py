@@ -75,7 +75,7 @@ def attack(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
-    """Attack a table, made here or elsewhere, and tell how many rows would be exposed, and to what.
+    """Attack a released table and count the rows that would be exposed.
 
     Every row is taken for a person, unless --person says whose rows they are: then groups of few people, two rows,
     three rows or all rows of a person, and what several groups tell together, are counted in people. With --household

@@ -53,7 +53,7 @@ def check(
     master: Master = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
-    """Tell whether a table, made here or elsewhere, meets models; exit status 0 if it does, 1 if not.
+    """Check a table against models; exit status 0 if it meets them, 1 if not.
 
     Every group is tested. The answer holds the number and size of failing groups, and the parameters that the table
     really has: the largest k, p, l and alpha, the smallest t.

@@ -44,7 +44,7 @@ def compare(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
-    """Lay a released table beside its original, and tell what it is still good for.
+    """Compare a released table with its original: remaining utility.
 
     Told are: how far the distribution of each column and of pairs of columns moved (total variation, 0 to 1, and
     Kullback-Leibler divergence), the error of numbers, whether a model can tell the tables apart (pMSE ratio, 1 is

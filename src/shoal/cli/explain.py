@@ -27,7 +27,7 @@ def explain(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
 ) -> None:
-    """Tell what a plan's loss comes from: the loss without each column and model, and with smaller parameters.
+    """Measure what each column, model and parameter of a plan costs.
 
     The plan is run on a sample of at most 10,000 rows for every change, with nothing written. The loss (ncp) is of the
     columns that remain: 0 is none of the detail, 1 all of it.

@@ -31,7 +31,7 @@ def explore(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
 ) -> None:
-    """Try several methods and parameters on a plan; draw loss against risk; name the best.
+    """Compare methods and parameters for a plan: loss against risk.
 
     Every trial is a whole run, verified, of which nothing is kept but its figures: a table (CSV) and a picture (HTML).
     Exit status 3 where no trial meets the plan's models.

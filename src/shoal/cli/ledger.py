@@ -22,7 +22,7 @@ ExpectHead = Annotated[
 
 @app.callback(invoke_without_command=True)
 def ledger_group(context: typer.Context) -> None:
-    """Keep the ledger of a data set: what was told about it, and what may still be told.
+    """Manage the ledger of a data set: budget spent and budget left.
 
     Every release on a grid and every answer of `shoal query` makes it easier to name a person. The ledger books each
     one before it is made. It refuses what would let an intruder, who knows every row but one, name the person in the
@@ -73,7 +73,7 @@ def show(
     expect_head: ExpectHead = None,
     as_json: Json = False,
 ) -> None:
-    """Show what is spent, what remains, every entry, and the head, which stands for all of it.
+    """Show the budget spent, the budget left, all entries and the head hash.
 
     Everything is verified first; a file that was changed by other means is an error.
 
@@ -134,7 +134,7 @@ def verify(
     expect_head: ExpectHead = None,
     as_json: Json = False,
 ) -> None:
-    """Go through all entries of a ledger: every field must be what its booking wrote, and lead to the state.
+    """Verify all entries of a ledger and the state that they lead to.
 
     A ledger cannot tell by itself that it is an old copy. Note the head that every booking prints, somewhere else, and
     give the newest with --expect-head. Exit status 2 where something is not as it must be.

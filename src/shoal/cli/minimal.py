@@ -13,7 +13,7 @@ def minimal(
     plan: Annotated[Path, typer.Argument(help="The plan (TOML); its method must be full-domain, or none.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
-    """List every full-domain recoding that meets the plan's models and of which no finer one does.
+    """List all minimal full-domain recodings that meet the plan's models.
 
     Each comes with its loss, its groups and, where a sensitive column has categories, the groups and rows that the
     similarity attack exposes: those whose values are all of one category. Nothing is written.

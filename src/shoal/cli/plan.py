@@ -39,7 +39,7 @@ def plan(
     master: Master = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
 ) -> None:
-    """Look at the columns of a table; suggest roles, hierarchies and models; write a commented plan.
+    """Draft a plan for a table: roles, hierarchies and models, with reasons.
 
     Direct identifiers (names, e-mail addresses, telephone and national numbers, ...) are told by a column's name and by
     its content. Methods are tried on a sample for some seconds, and the one that loses least is planned with. The plan

@@ -74,7 +74,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and no
 
 @app.callback(invoke_without_command=True)
 def query_group(context: typer.Context) -> None:
-    """Ask a table a question; the answer has noise, and is booked in the table's ledger before it is computed.
+    """Query a table: noisy answers, booked in its ledger beforehand.
 
     rho is the highest probability with which this one answer, alone, may let an intruder who knows every row but one
     name the person in the unknown row. It must be above 1/m, the blind guess; a larger rho means less noise and more of
@@ -146,7 +146,7 @@ def _query_command(name: str) -> Callable[[Callable[..., AnswerAndValues]], None
 
 @_query_command("count")
 def count(questions: Questions, rho: Rho, where: Where = None, label: Label = None) -> AnswerAndValues:
-    """How many rows there are with these values.
+    """Count the rows with these values.
 
     \b
     Example:  shoal query count patients.csv --ledger patients.ledger --rho 1/500 --where smokes=yes
@@ -166,7 +166,9 @@ def sum_(
     where: Where = None,
     label: Label = None,
 ) -> AnswerAndValues:
-    """The sum of a column. Values are clipped to a range that you declare: the noise grows with its width.
+    """Sum of a column; values are clipped to a range that you declare.
+
+    The noise grows with the width of the range.
 
     What is missing or is no number counts as 0, clipped to the range.
 
@@ -188,7 +190,7 @@ def mean(
     step: Step = "1",
     label: Label = None,
 ) -> AnswerAndValues:
-    """The mean of a column over all rows, whose number is public.
+    """Mean of a column over all rows; the number of rows is public.
 
     For a mean over some rows ask for a sum and a count. What is missing or is no number counts as 0, clipped.
 
@@ -203,7 +205,7 @@ def mean(
 def histogram(
     questions: Questions, rho: Rho, column: ColumnName, values: Values, where: Where = None, label: Label = None
 ) -> AnswerAndValues:
-    """How many rows have each of several values of a column; all of them for the price of one question.
+    """Histogram: rows per value of a column, at the cost of one query.
 
     \b
     Example:  shoal query histogram patients.csv --ledger patients.ledger --rho 1/500 --column illness \\
@@ -218,7 +220,7 @@ def histogram(
 def best_of(
     questions: Questions, rho: Rho, column: ColumnName, values: Values, where: Where = None, label: Label = None
 ) -> AnswerAndValues:
-    """Which of several values of a column is the most frequent. Its count is not told, which costs less.
+    """Most frequent of several values; without its count, which costs less.
 
     \b
     Example:  shoal query best-of patients.csv --ledger patients.ledger --rho 1/500 --column illness \\

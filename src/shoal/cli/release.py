@@ -47,7 +47,7 @@ def release(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
 ) -> None:
-    """Anonymize the table that a plan names: write the released table and its certificate.
+    """Anonymize the table of a plan: write release, certificate and report.
 
     The released table is checked against the plan's models before it is moved to its place. Where that fails, or no
     release is possible, nothing is written.

@@ -21,7 +21,7 @@ def reproduce(
     overwrite: Annotated[bool, typer.Option(help="Replace pages and pictures that exist.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
-    """Run the experiments of the papers and write them as a Markdown and an HTML page.
+    """Run the papers' experiments and write them as Markdown and HTML.
 
     The data sets are read from the folder that the environment variable SHOAL_DATA names; without it, the page says
     what is missing and where it can be had, and holds what needs no data.

@@ -27,7 +27,7 @@ def serve(
     ] = None,
     largest_upload: Annotated[float, typer.Option(min=0.001, help="Gigabytes that an upload may have.")] = 2.0,
 ) -> None:
-    """Open a page on this machine that goes from a file to a verified release, and leaves a plan.
+    """Serve a local page that leads from a file to a verified release.
 
     The link that is printed holds a token: whoever has it can read the tables below the folder. Nothing leaves the
     machine. Needs shoal[web].

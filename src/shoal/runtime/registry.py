@@ -40,7 +40,7 @@ class Registry(Mapping[str, Kind], Generic[Kind]):
         return {point.name: point for point in points if point.name not in self.own}
 
     def first_party(self) -> Iterator[str]:
-        """Yield the names that shoal itself defines, as entries or as entry points."""
+        """Yield the names that shoal itself defines or declares."""
         yield from self.own
         for name, point in self.installed.items():
             if point.dist is not None and point.dist.name == "shoal":

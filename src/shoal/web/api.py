@@ -91,7 +91,7 @@ class Api:
         return JSONResponse(openapi())
 
     async def list_projects(self, request: Request) -> Response:
-        """The projects of this session, and those that nobody has opened yet."""
+        """List the projects of this session, and those not opened yet."""
         return JSONResponse({"projects": self.projects.list_names(request.scope["session"])})
 
     async def make_project(self, request: Request) -> Response:
@@ -134,7 +134,7 @@ class Api:
         return JSONResponse(list_folder(self.projects.root, request.query_params.get("path", "")))
 
     async def upload(self, request: Request) -> Response:
-        """A table as the body of the request, straight to the disk of a new project."""
+        """Upload a table as the request body, to a new project."""
         name = sanitize_name(request.query_params.get("name", ""), "table.csv")
         if Path(name).suffix.lower() not in UPLOAD_SUFFIXES:
             raise InputError(f"A table must be one of {', '.join(UPLOAD_SUFFIXES)}, by its name.")
@@ -148,7 +148,7 @@ class Api:
         return self._created(project)
 
     async def state(self, request: Request) -> Response:
-        """A project: its plan, what is wrong with it, its releases, and its latest runs."""
+        """Return a project: plan, faults of the plan, releases and latest runs."""
         return JSONResponse(self.state_of(self.project(request)))
 
     def state_of(self, project: Project) -> dict[str, Any]:
@@ -168,7 +168,7 @@ class Api:
         return Response(self.project(request).text, media_type="text/plain")
 
     async def write_plan(self, request: Request) -> Response:
-        """Another text for the plan. What is TOML is kept; whether it can run is told."""
+        """Replace the text of the plan; return whether it can run."""
         project = self.project(request)
         try:
             text = (await request.body()).decode("utf-8")
@@ -190,7 +190,7 @@ class Api:
         )
 
     async def change_plan(self, request: Request) -> Response:
-        """Changes of the plan, such as a click makes them; the rest of its text stays as it is."""
+        """Apply single changes to the plan; the rest of its text stays."""
         project = self.project(request)
         given = await _json_object(request)
         changes = given.get("changes")
@@ -207,7 +207,7 @@ class Api:
     # -- runs --------------------------------------------------------------------------------------
 
     async def start_run(self, request: Request) -> Response:
-        """Begin a run: look, check, levels, release, explore, minimal, compare or attack."""
+        """Start a run: look, check, release, explore, compare, attack, ..."""
         project = self.project(request)
         run = self.begin(project, await _json_object(request))
         return JSONResponse({"run": run.id}, 201)
@@ -275,7 +275,7 @@ class Api:
         return run
 
     async def read_run(self, request: Request) -> Response:
-        """Where a run stands, and what came of it."""
+        """Return the state and the result of a run."""
         return JSONResponse(self.run(request).to_dict())
 
     async def cancel_run(self, request: Request) -> Response:
@@ -285,7 +285,7 @@ class Api:
         return JSONResponse(run.to_dict())
 
     async def follow_run(self, request: Request) -> Response:
-        """The events of a run (server-sent); those after Last-Event-ID where that is given."""
+        """Stream the events of a run, from Last-Event-ID on."""
         run = self.run(request)
         last = request.headers.get("last-event-id", "0")
         after = int(last) if last.isdigit() and len(last) < 10 else 0
@@ -320,7 +320,7 @@ class Api:
         return FileResponse(file, media_type="application/octet-stream", filename=file.name)
 
     async def publish(self, request: Request) -> Response:
-        """Write a release to the place that the plan names ([output]), whole or not at all."""
+        """Publish a release to the plan's [output], whole or not at all."""
         project, number = self.project(request), _number(request)
         given = await _json_object(request)
         return JSONResponse(

@@ -71,7 +71,7 @@ def bound_cells(problem: Problem, recoding: Recoding, loss: str, weights: Mappin
 
     They are for an intruder with partial knowledge.
     """
-    from shoal.bounds.few_columns import least_loss_partial_knowledge
+    from shoal.bounds.partial_knowledge import least_loss_partial_knowledge
     from shoal.bounds.recodings import local_measure, recoding_loss
 
     frequencies, ladders = problem.frequencies, problem.ladders

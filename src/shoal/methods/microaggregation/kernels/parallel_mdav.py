@@ -40,7 +40,7 @@ from shoal.methods.microaggregation.kernels.unassigned import (
 )
 from shoal.runtime.threads import thread_limit, thread_pool
 
-WORTH = 50_000
+MIN_RECORDS_FOR_ROUNDS = 50_000
 """The least number of remaining records for which threads are faster."""
 
 PAIRS, USED, NEAR_REQUERIES, FAR_REQUERIES = range(4)
@@ -305,11 +305,11 @@ def run_rounds(pool: Pool, k: int, group: np.ndarray) -> Pool:
     progress, share = pool.progress, _SHARE
     if pool.points.shape[1] < _LEAST_ATTRIBUTES or k < 2:
         return pool
-    if progress[REMAINING] < max(WORTH, 3 * k) or progress[REMAINING] < progress[TREE_BUILT]:
+    if progress[REMAINING] < max(MIN_RECORDS_FOR_ROUNDS, 3 * k) or progress[REMAINING] < progress[TREE_BUILT]:
         return pool
     slot = np.full(len(pool.points), -1, np.int32)
     with thread_pool() as work:
-        while progress[REMAINING] >= WORTH and (wanted := int(share * progress[REMAINING])) >= _FEWEST:
+        while progress[REMAINING] >= MIN_RECORDS_FOR_ROUNDS and (wanted := int(share * progress[REMAINING])) >= _FEWEST:
             pool = with_fringe(with_tree(pool, work), _FRINGE_SHARE, work)
             dirty = np.zeros(len(pool.tree.filled), np.uint8)
             made = _begin_round(pool, wanted, k, slot, dirty, work)
