@@ -163,7 +163,7 @@ def on_small_tables(count: int) -> None:
 
     The table also counts the optima that refine finds.
     """
-    from tests.unit.test_bounds import MODELS
+    from tests.builders.bounds import MODELS
 
     rows = [gaps_of(name, count // len(MODELS)) for name in MODELS]
     header = ("model", "tables", "bound above", "bound is the optimum", "gap: median", "nine of ten", "largest",
@@ -173,14 +173,14 @@ def on_small_tables(count: int) -> None:
 
 def gaps_of(name: str, count: int) -> tuple[str, ...]:
     """Return the line of one model: random tables of four to seven rows."""
-    from tests.unit.test_bounds import MODELS, optimum, tiny
+    from tests.builders.bounds import MODELS, optimum, small_problem
 
     rng = np.random.default_rng(1)
     wrong = tight = 0
     gaps = []
     found = {"fast": 0, "good": 0, "best": 0}
     for _ in range(count):
-        problem = tiny(rng, MODELS[name], rows=int(rng.integers(4, 8)))
+        problem = small_problem(rng, MODELS[name], rows=int(rng.integers(4, 8)))
         measure = local_measure("ncp", problem.frequencies, problem.ladders, {})
         output = ["ancestor"] * 3
         least = least_recoding_loss(

@@ -16,8 +16,8 @@ import time
 from pathlib import Path
 
 import pyarrow.csv
+from tests.builders.people_models import TRIED
 from tests.reference import unions
-from tests.unit.test_people_models import TRIED
 
 from benchmarks.measure import measure, show
 from shoal.datasets.visits import visits_table

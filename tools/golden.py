@@ -16,9 +16,9 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.conformance.test_methods import METHODS, MODELS, SCHEMA, table_of
-from tests.conformance.test_spark import close, people_of, people_schema
-from tests.unit import test_grids as grids
+from tests.builders import grids
+from tests.builders.conformance import METHODS, MODELS, SCHEMA, round_numbers, table_of
+from tests.builders.people import people_of, people_schema
 
 import shoal
 from shoal.datasets.census import QUASI_IDENTIFIERS, SENSITIVE, census_table
@@ -116,7 +116,7 @@ def digest(table: object, plan: object, spark: object) -> str:
     for content in (answer, release.certificate.content):
         content.get("guarantee", {}).pop("ledger_head", None)  # the only random part
     parts = [json.dumps([rows.column_names, [str(t) for t in rows.schema.types], rows.to_pylist()], default=str)]
-    parts += [json.dumps(close(content)) for content in (answer, json.loads(release.certificate.to_json()))]
+    parts += [json.dumps(round_numbers(content)) for content in (answer, json.loads(release.certificate.to_json()))]
     if spark is None:
         parts += [json.dumps(answer), release.certificate.to_json(), render(release)]
     return " ".join(hashlib.sha256(part.encode()).hexdigest()[:12] for part in parts)

@@ -18,6 +18,7 @@ import shoal
 from shoal.methods import METHODS
 from shoal.runtime.validation import build_from_section
 from shoal.schema import Widths
+from tests.builders.people import people_of
 from tests.reference import known
 from tests.reference import people as slow
 
@@ -78,20 +79,8 @@ def plan_of(name, method):
 
 
 def table_of(rows):
-    """Rows of people named by two columns; ten rows belong to no person."""
-    random = np.random.default_rng(4)
-    family, member = random.integers(0, 20, rows), random.integers(0, 3, rows)
-    person = family * 3 + member
-    return pa.table(
-        {
-            "family": pa.array(family, mask=np.arange(rows) < 10),
-            "member": pa.array([f"m{number}" for number in member]),
-            "age": random.integers(20, 60, 60)[person],
-            "height": random.integers(150, 190, 60)[person],
-            "illness": pa.array([f"i{number}" for number in random.integers(0, 6, rows)]),
-            "row": np.arange(rows),
-        }
-    )
+    """Rows of people, with their numbers."""
+    return people_of(rows).append_column("row", pa.array(np.arange(rows)))
 
 
 def owners(table):

@@ -12,7 +12,8 @@ import pytest
 import shoal
 from shoal.io.engines.spark import SparkEngine
 from shoal.schema import Widths
-from tests.conformance.test_methods import METHODS, MODELS, SCHEMA, table_of
+from tests.builders.conformance import METHODS, MODELS, SCHEMA, round_numbers, table_of
+from tests.builders.people import people_of, people_schema
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -51,18 +52,11 @@ def test_both_engines_release_the_same(spark, method, model):
     theirs = shoal.anonymize(frame, plan)
     assert theirs.table.toArrow().to_pylist() == ours.table.to_pylist()
     if getattr(plan.method, "block", None):  # each part adds up its own losses, so the last digits may differ
-        assert close(json.loads(theirs.certificate.to_json())) == close(json.loads(ours.certificate.to_json()))
+        assert round_numbers(json.loads(theirs.certificate.to_json())) == round_numbers(
+            json.loads(ours.certificate.to_json())
+        )
     else:
         assert theirs.certificate.to_json() == ours.certificate.to_json()
-
-
-def close(content):
-    """Round all numbers of nested content to nine digits."""
-    if isinstance(content, dict):
-        return {key: close(value) for key, value in content.items()}
-    if isinstance(content, list):
-        return [close(value) for value in content]
-    return float(f"{content:.9g}") if isinstance(content, float) else content
 
 
 def test_both_engines_link_rows_and_shift_dates_equally(spark, tmp_path, monkeypatch):
@@ -80,17 +74,6 @@ def test_both_engines_link_rows_and_shift_dates_equally(spark, tmp_path, monkeyp
     theirs = shoal.anonymize(spark.createDataFrame(table).repartition(3), plan)
     assert theirs.table.toArrow().to_pylist() == ours.table.to_pylist()
     assert theirs.certificate.to_json() == ours.certificate.to_json()
-
-
-def people_schema(*, pseudonym=False):
-    hierarchy = Widths((10, 50))
-    return shoal.Schema({
-        "family": shoal.Column(shoal.Role.PERSON, pseudonym=pseudonym),
-        "member": shoal.Column(shoal.Role.PERSON),
-        "age": shoal.Column(shoal.Role.QUASI_IDENTIFIER, hierarchy),
-        "height": shoal.Column(shoal.Role.QUASI_IDENTIFIER, hierarchy),
-        "illness": shoal.Column(shoal.Role.SENSITIVE),
-    })  # fmt: skip
 
 
 def test_both_engines_with_partial_knowledge(spark):
@@ -161,19 +144,3 @@ def test_maps_of_equal_columns_are_sent_in_one_table(spark, monkeypatch):
         monkeypatch.setattr("shoal.io.engines.spark.BROADCAST_BYTES", 1)
         engine._send_all(texts)
         assert len(sent) == 5
-
-
-def people_of(rows):
-    random = np.random.default_rng(4)
-    family, member = random.integers(0, 20, rows), random.integers(0, 3, rows)
-    person = family * 3 + member
-    unnamed = np.arange(rows) < 10
-    return pa.table(
-        {
-            "family": pa.array(family, mask=unnamed),
-            "member": pa.array([f"m{number}" for number in member]),
-            "age": random.integers(20, 60, 60)[person],
-            "height": random.integers(150, 190, 60)[person],
-            "illness": pa.array([f"i{number}" for number in random.integers(0, 6, rows)]),
-        }
-    )

@@ -18,7 +18,7 @@ from shoal.bounds.recodings import least_recoding_loss, local_measure
 from shoal.methods.local.lower_bounds import all_levels
 from shoal.methods.local.suppression_search import with_stars
 from shoal.models import KAnonymity, Known, KnowsColumns, PSensitive, partial_knowledge_models
-from tests.unit.test_bounds import LEAVES, MODELS, optimum, tiny
+from tests.builders.bounds import LEAVES, MODELS, optimum, small_problem
 
 
 def expanded(problem):
@@ -80,7 +80,7 @@ def test_no_hidden_cells_lose_less_than_the_bound(name, stars):
     rng = np.random.default_rng([stars, *name.encode()])
     tight = 0
     for _ in range(12 if stars else 5):
-        problem = tiny(rng, PARTIAL_KNOWLEDGE[name], rows=int(rng.integers(3, 6)))
+        problem = small_problem(rng, PARTIAL_KNOWLEDGE[name], rows=int(rng.integers(3, 6)))
         if stars:
             problem = with_stars(problem)
         loss = "precision" if stars else str(rng.choice(["ncp", "precision"]))
@@ -101,7 +101,7 @@ def test_no_loose_suppression_has_fewer_stars_than_the_bound(k):
     rng = np.random.default_rng(k)
     some = tight = 0
     for _ in range(25):
-        problem = with_stars(tiny(rng, (KAnonymity(k),), rows=5))
+        problem = with_stars(small_problem(rng, (KAnonymity(k),), rows=5))
         codes, _ = expanded(problem)
         hidden = patterns(*codes.shape)
         same = codes[:, None, :] == codes[None, :, :]
@@ -132,7 +132,7 @@ def test_no_patterns_lose_less_than_the_bound(name):
     rng = np.random.default_rng([4, *name.encode()])
     tight = 0
     for number in range(16):
-        problem = tiny(rng, MODELS[name], rows=int(rng.integers(3, 7)))
+        problem = small_problem(rng, MODELS[name], rows=int(rng.integers(3, 7)))
         measure = local_measure("ncp", problem.frequencies, problem.ladders, {})
         whole = bool(number % 2)
         at = [int(rng.integers(0, 2)), 0, int(rng.integers(0, 3))]

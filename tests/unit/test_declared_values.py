@@ -26,10 +26,8 @@ from shoal.budget.questions import _declare_values
 from shoal.budget.universe import read_universe
 from shoal.io.engines.base import Source
 from shoal.io.engines.duckdb import DuckDBEngine
+from tests.builders.command import run_in_process
 from tests.reference.identifiability import SeededSource
-from tests.unit.test_query_cli import command
-
-__all__ = ["command"]
 
 DAY = dt.date(2020, 1, 1)
 INSTANT = dt.datetime(2020, 1, 1)
@@ -159,11 +157,14 @@ def test_conditions_are_equal_for_all_values(engine: DuckDBEngine) -> None:
     assert engine.count_matching(table, _declare_values(engine, table, {"w": " a"}, 2, "v", ["1", "2"])) == [1, 1]
 
 
-def test_four_hundred_spellings_do_not_reveal_the_answer(command: Any, tmp_path: Path) -> None:
+def test_four_hundred_spellings_do_not_reveal_the_answer(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     """Refuse 400 spellings of one value.
 
     Their noisy counts together would give the exact answer.
     """
+    command = run_in_process(monkeypatch, capsys, tmp_path)
     pq.write_table(pa.table({"v": [1.0] * 166 + [2.0] * 34}), tmp_path / "t.parquet")
     Ledger.create("l", m=100_000, k=5)
     before = (tmp_path / "l").read_bytes()

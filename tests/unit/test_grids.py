@@ -36,16 +36,9 @@ from shoal.plan.plan import Plan
 from shoal.risk import release_audits
 from shoal.schema import Column, Ordered, Prefix, Role, Schema, Tree, Widths
 from shoal.table import ByGroup, ByLevel, read_frequency_set, recode_codes
+from tests.builders.grids import AREAS, SCHEMA, people
 from tests.reference.identifiability import SeededSource, recoding_score
 
-AREAS = {"north": ["Ayr", "Bute"], "south": ["Cove", "Dell", "Esk"]}
-SCHEMA = Schema(
-    {
-        "name": Column(Role.IDENTIFIER),
-        "age": Column(Role.QUASI_IDENTIFIER, Widths((10, 20))),
-        "town": Column(Role.QUASI_IDENTIFIER, Tree(AREAS)),
-    }
-)
 PLAN = """
 [source]
 path = "people.csv"
@@ -75,18 +68,6 @@ universe = 1000
 levels = { age = 2, town = 1 }
 ledger = "people.ledger"
 """
-
-
-def people(rows: int, seed: int = 1) -> pa.Table:
-    random = np.random.default_rng(seed)
-    towns = [town for area in AREAS.values() for town in area]
-    return pa.table(
-        {
-            "name": [f"person {row}" for row in range(rows)],
-            "age": random.integers(18, 80, rows),
-            "town": [towns[index] for index in random.integers(0, 5, rows)],
-        }
-    )
 
 
 def cell_of(age: int, town: str) -> tuple[str, str]:

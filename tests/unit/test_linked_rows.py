@@ -26,9 +26,9 @@ from shoal.pipeline import decide
 from shoal.schema import Column, Role, Schema, Widths
 from shoal.table import read_frequency_set
 from shoal.verification.independent import differences, evaluate_people
+from tests.builders.people import visits
+from tests.builders.people_models import MODELS, ROWS, SCHEMA, everybody_of, read, reference_groups
 from tests.reference import people as slow
-from tests.unit.test_people import visits
-from tests.unit.test_people_models import MODELS, ROWS, SCHEMA, everybody_of, read, reference_groups
 
 PSEUDONYM = Column(Role.PERSON, pseudonym=True)
 

@@ -31,7 +31,7 @@ from shoal.models.partial_knowledge import Known
 from shoal.models.superset_rules import superset_part
 from shoal.schema.columns import Domain
 from shoal.table.rules import DISTINCT, ENTROPY, EQUAL, HIERARCHICAL, LIKENESS, ORDERED, RECURSIVE, SHARE, Rule
-from tests.unit.test_models_exact import VALUES, counted
+from tests.builders.groups import VALUES, counted
 
 TOTALS = (4, 2, 0, 1)
 AGAINST = [EQUAL, LIKENESS]

@@ -36,7 +36,7 @@ from shoal.io.publish import (
 from shoal.pipeline.run import release
 from shoal.plan.plan import Plan
 from shoal.runtime import signals
-from tests.unit.test_output import assert_whole, names, write_plan
+from tests.builders.publishing import assert_whole, names, write_plan
 
 WHICH = range(4)  # table, certificate, report, recoding
 

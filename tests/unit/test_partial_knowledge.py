@@ -21,32 +21,15 @@ import shoal.verification.check
 from shoal.errors import PlanError, VerificationError
 from shoal.methods.local import hidden_cells_search
 from shoal.models import partial_knowledge as known_models
-from shoal.models.partial_knowledge import Known, KnowsColumns, assess_sets
+from shoal.models.partial_knowledge import Known, KnowsColumns
 from shoal.plan.coerce import parse_model
 from shoal.plan.plan import Plan
-from shoal.schema import Column, Role, Schema, Tree, Widths
-from shoal.table import read_frequency_set
-from shoal.table.column_subsets import read_subset_counters
-from shoal.verification.independent import column_subsets as independent_subsets
-from shoal.verification.independent import differences, evaluate_column_sets, list_sensitive_columns, read_released_rows
-from tests.conformance.test_methods import CLASSES, MODELS, SECRETS
+from shoal.schema import Column, Role, Schema, Widths
+from tests.builders.conformance import MODELS, SECRETS
+from tests.builders.partial_knowledge import NAMES, assert_agreement, evaluate_both_ways, schema_of
 from tests.reference import known as slow
 
-NAMES = ("a", "b", "c", "d")
 EVEN_AND_ODD = [list(row) for row in product("pq", repeat=3) for _ in range(3)]
-
-
-def schema_of(columns, **options):
-    from shoal.schema import Categories
-
-    secret = Column(
-        Role.SENSITIVE,
-        hierarchy=Tree({"1": ["u", "v"], "2": ["w", "x"]}),
-        categories=Categories(CLASSES),
-        order=tuple(SECRETS),
-    )
-    quasi = {name: Column(Role.QUASI_IDENTIFIER, **options) for name in columns}
-    return Schema({**quasi, "s": secret})
 
 
 @st.composite
@@ -60,74 +43,6 @@ def releases(draw):
     released = [["*" if draw(st.integers(0, 9)) < often else cell for cell in person] for person in people]
     secrets = [draw(st.sampled_from([*SECRETS, None])) for _ in range(rows)]
     return people, released, secrets
-
-
-class ColumnPositions:
-    """A relation of which only the positions of columns are used."""
-
-    def positions(self, names):
-        return tuple(range(len(names)))
-
-
-def coded(cells, secrets, schema):
-    names = schema.quasi_identifiers
-    rows = Counter(zip(map(tuple, cells), secrets, strict=True))
-    columns = {f"c{j}": pa.array([row[j] for row, _ in rows], "string") for j in range(len(names))}
-    columns[f"c{len(names)}"] = pa.array([secret for _, secret in rows], "string")
-    counted = pa.table({**columns, "n": pa.array(rows.values(), "int64")})
-    found = read_frequency_set(None, ColumnPositions(), schema, ordered=False, counted=counted)
-    return found, counted, {name: j for j, name in enumerate(names)}, len(names)
-
-
-def evaluate_both_ways(people, released, secrets, part, with_source=True):
-    """Return the verdicts of the model and of the verification."""
-    schema = schema_of(NAMES[: len(people[0])])
-    frequencies, counted, quasi, sensitive_index = coded(released, secrets, schema)
-    source, _, _, _ = coded(people, secrets, schema)
-    labels = [(*dictionary.text, None) for dictionary in source.quasi]
-    visible, known = read_subset_counters(frequencies, "*", source if with_source else None, labels)
-    found = assess_sets(visible, frequencies, part, schema.quasi_identifiers, known)
-    columns = {"s": (sensitive_index, counted.column(f"c{sensitive_index}"), counted.column("n"))}
-    crowd = {}
-    for person in people:
-        crowd[tuple(person)] = crowd.get(tuple(person), 0) + 1
-    rows = read_released_rows(counted, quasi, list_sensitive_columns(columns, schema), crowd, "*")
-    opinion = evaluate_column_sets(rows, part)
-    # the verification gives the same with all or some columns in dictionaries, one column per field, two addends
-    for changed in (
-        {"MIN_LABELS_FOR_DICTIONARY": 0, "DICTIONARY_NANOSECONDS_PER_ROW": 0},
-        {"MIN_LABELS_FOR_DICTIONARY": 2},
-        {"MAX_FIELD_BYTES": 1, "DICTIONARY_NANOSECONDS_PER_ROW": 1e9},
-        {"_max_addends": two},
-    ):
-        with patch.multiple(independent_subsets, **changed):
-            assert evaluate_column_sets(replace(rows, min_rows_per_person={}), part) == opinion
-    with patch.object(known_models, "MIN_ENTRIES_TO_COMPILE", 0):  # by compiled code
-        again = assess_sets(visible, frequencies, part, schema.quasi_identifiers, known)
-    assert (again.holds, again.enough_candidates, again.effective, again.sets, again.facts, again.failing_groups) == (
-        found.holds, found.enough_candidates, found.effective, found.sets, found.facts, found.failing_groups,
-    )  # fmt: skip
-    assert again.failing.tolist() == found.failing.tolist()
-    assert evaluate_column_sets(rows, part) == opinion  # cached facts about people give the same result
-    return found, opinion
-
-
-def two(*_):
-    return 2
-
-
-def expected(people, released, secrets, sets, holds, least):
-    """Return the expected verdict and the fewest rows of a person.
-
-    Sets are examined by growing size until one fails.
-    """
-    for size in sorted({len(chosen) for chosen in sets}):
-        some = [chosen for chosen in sets if len(chosen) <= size]
-        good = slow.row_to_people(released, secrets, some, holds)
-        min_rows_per_person = slow.fewest_rows(people, released, some)
-        if not good or min_rows_per_person < least:
-            return False, min_rows_per_person
-    return True, min_rows_per_person
 
 
 @settings(max_examples=150, deadline=None)
@@ -163,27 +78,6 @@ def test_key_sets_match_the_definition(release, data, name):
     sets = slow.up_to(columns, len(columns))
     keys = tuple(NAMES[j] for j in columns)
     assert_agreement(people, released, secrets, lambda model: KnowsColumns(model, keys), sets, name)
-
-
-def assert_agreement(people, released, secrets, limit, sets, name):
-    """Compare each model of a combination with its definition.
-
-    MODELS has the definition of the last one, after k-anonymity.
-    """
-    models, holds = MODELS[name]
-    for model in models:
-        k = getattr(model, "k", 1)
-        alone = (lambda group, table, k=k: len(group) >= k) if model.sizes_only else holds
-        if len(models) > 1 and not model.sizes_only:
-            k_first = models[0].k
-            if any(len(group) < k_first for chosen in sets for group in slow.groups(released, secrets, chosen)):
-                continue  # the definition includes k-anonymity
-        part = limit(model)
-        found, opinion = evaluate_both_ways(people, released, secrets, part)
-        good, min_rows_per_person = expected(people, released, secrets, sets, alone, k)
-        assert found.holds == good, (part, found)
-        assert found.effective["rows_per_person"] == min_rows_per_person
-        assert differences(opinion, part, found.holds, found.effective) == []
 
 
 @settings(max_examples=60, deadline=None)

@@ -12,9 +12,9 @@ import pytest
 
 import shoal
 from shoal.models.partial_knowledge import KeySet, Known, bind_keys
-from tests.conformance.test_methods import SECRETS
+from tests.builders.conformance import SECRETS
+from tests.builders.partial_knowledge import assert_agreement, evaluate_both_ways
 from tests.reference import known as slow
-from tests.unit.test_partial_knowledge import assert_agreement, evaluate_both_ways
 
 
 @pytest.mark.parametrize("name", ["k", "p", "t equal"])

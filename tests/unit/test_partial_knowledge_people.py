@@ -24,9 +24,9 @@ from shoal.table import read_frequency_set
 from shoal.table.people import number_people
 from shoal.verification.independent import differences
 from shoal.verification.verify import _evaluate_people_again, check_relation, read_source_people
+from tests.builders.people_models import MODELS
+from tests.builders.people_models import SCHEMA as ONE_COLUMN
 from tests.reference import known as slow
-from tests.unit.test_people_models import MODELS
-from tests.unit.test_people_models import SCHEMA as ONE_COLUMN
 
 NAMES = ("a", "b", "c")
 SCHEMA = Schema(

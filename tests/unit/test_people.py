@@ -34,6 +34,7 @@ from shoal.runtime.validation import build_from_section
 from shoal.schema import Categories, Column, Role, Schema, Widths
 from shoal.schema.spelling import fold
 from shoal.table.people import NumberedPeople, number_names
+from tests.builders.people import visits
 from tests.reference import people as slow
 
 runner = CliRunner()
@@ -45,25 +46,6 @@ ROLES = {
     "illness": Column(Role.SENSITIVE),
     "remark": Column(Role.DROP),
 }
-
-
-def visits(patients=60, seed=1):
-    random = np.random.default_rng(seed)
-    often = random.integers(1, 8, patients)
-    person = np.repeat(np.arange(patients), often)
-    age, sex = random.integers(20, 60, patients)[person], random.integers(0, 2, patients)[person]
-    chronic = random.integers(0, 5, patients)[person]
-    illness = np.where(random.random(len(person)) < 0.6, chronic, random.integers(0, 5, len(person)))
-    names = np.asarray(["flu", "asthma", "HIV", "cancer", "cough"])
-    return pa.table(
-        {
-            "patient": pa.array([f"P{number:03}" for number in person]),
-            "age": pa.array(age),
-            "sex": pa.array(np.asarray(["f", "m"])[sex]),
-            "illness": pa.array(names[illness]),
-            "remark": pa.array(["-"] * len(person)),
-        }
-    )
 
 
 def plan(*models, method=None, **roles):

@@ -20,7 +20,7 @@ from shoal.io.engines.duckdb import DuckDBEngine
 from shoal.io.formats import ColumnLabels
 from shoal.io.formats.postgres import Postgres, TableName, certificate_table_name
 from tests import servers
-from tests.unit.test_publishing import in_child
+from tests.builders.processes import in_child
 
 dbapi = pytest.importorskip("adbc_driver_postgresql.dbapi")
 pytestmark = pytest.mark.xdist_group("postgres")

@@ -18,10 +18,10 @@ from shoal.methods.local.neighbourhood_search import _joined, _neighbourhoods, r
 from shoal.methods.local.problem import Pieces
 from shoal.methods.local.search import loss_of
 from shoal.pipeline.run import anonymize
+from tests.builders.bounds import MODELS, optimum, small_problem
 from tests.reference.bounds import least_partition as least_of_all
 from tests.reference.bounds import members
 from tests.reference.microaggregation import group_cost
-from tests.unit.test_bounds import MODELS, optimum, tiny
 
 SCHEMA = shoal.Schema(
     {
@@ -82,7 +82,7 @@ def test_regrouping_keeps_rows_without_more_loss():
     """
     rng = np.random.default_rng(5)
     for name in ("k", "p", "entropy", "t-equal"):
-        problem = tiny(rng, MODELS[name], rows=60)
+        problem = small_problem(rng, MODELS[name], rows=60)
         local, pieces = shoal.methods.TopDown().partition(problem)
         near = np.tile(np.arange(len(local.count), dtype=np.int32), (len(local.count), 1))
         chosen, sets = _neighbourhoods(pieces, near, np.ones(len(pieces.start) - 1), rng)
@@ -242,7 +242,7 @@ def test_best_quality_of_small_tables_is_optimal(name):
     rng = np.random.default_rng([6, *name.encode()])
     found = 0
     for _ in range(8):
-        problem = tiny(rng, MODELS[name], rows=int(rng.integers(4, 8)))
+        problem = small_problem(rng, MODELS[name], rows=int(rng.integers(4, 8)))
         method = shoal.methods.Refine(quality="best", loss=str(rng.choice(["ncp", "precision"])))
         measure = local_measure(method.loss, problem.frequencies, problem.ladders, {})
         best = optimum(problem, measure, ["ancestor"] * 3, True)
@@ -259,5 +259,5 @@ def test_best_quality_of_small_tables_is_optimal(name):
 
 
 def test_no_exact_search_of_larger_tables():
-    problem = tiny(np.random.default_rng(1), MODELS["k"], rows=13)
+    problem = small_problem(np.random.default_rng(1), MODELS["k"], rows=13)
     assert least_partition(shoal.methods.TopDown().partition(problem)[0]) is None

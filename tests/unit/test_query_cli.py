@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-import sys
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
@@ -26,6 +25,7 @@ from shoal.budget import Ledger, Questions, Span, errors
 from shoal.errors import TableError
 from shoal.io.engines.base import Source
 from shoal.io.engines.duckdb import DuckDBEngine
+from tests.builders.command import run_in_process
 from tests.reference.identifiability import SeededSource
 
 SECRET = "Zebulon"
@@ -42,24 +42,9 @@ NEARLY_EXACT = ("--rho", "1/2")
 
 @pytest.fixture
 def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Callable[..., Any]:
-    """Run the command in this process.
-
-    Returns the exit status, standard output and standard error.
-    """
-    from shoal.cli.app import run
-
-    monkeypatch.chdir(tmp_path)
+    """Run the command in a folder with a table of people."""
     (tmp_path / "people.csv").write_text(ROWS)
-
-    def call(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["shoal", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            run()
-        printed = capsys.readouterr()
-        assert isinstance(ended.value.code, int)
-        return ended.value.code, printed.out, printed.err
-
-    return call
+    return run_in_process(monkeypatch, capsys, tmp_path)
 
 
 def ask_exactly(command: Callable[..., Any], kind: str, *arguments: str) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from shoal.io.engines.spark_distributed import SparkDistributedTable
 from shoal.methods import Cbfs, Mdav, PFirst
 from shoal.plan.plan import Output
 from shoal.schema import Column, Role, Schema
-from tests.unit.test_blocks import MODELS, SCHEMA, mixed_table
+from tests.builders.blocks import MODELS, SCHEMA, mixed_table
 
 pytestmark = pytest.mark.xdist_group("spark")
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import shoal
-from tests.unit.test_plans_in_python import BAD, GOOD
+from tests.builders.typed_code import BAD, GOOD
 
 ROOT = Path(__file__).parents[2]
 PYRIGHT = ROOT / "tests" / "browser" / "node_modules" / "pyright"

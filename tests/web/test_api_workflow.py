@@ -27,7 +27,7 @@ from shoal.web.plan_edits import (
     locate,
 )
 from shoal.web.translations import SENTENCES, TEXTS, translate_error, translate_sentence
-from tests.web.conftest import Server
+from tests.builders.server import Server, slow_project
 
 SHOAL = [sys.executable, "-c", "from shoal.cli import main; main()"]
 
@@ -158,18 +158,6 @@ def test_events_are_numbered_and_resumed(server):
     rest = ids(events(Authorization=f"Bearer {server.token}", Last_Event_ID="2"))
     assert rest == whole[2:]
     assert "event: end" in events(Authorization=f"Bearer {server.token}", Last_Event_ID="2")
-
-
-def slow_project(root):
-    from shoal.datasets.census import write_census
-
-    write_census(root / "big.parquet", 60_000)
-    columns = ("sex", "age", "race", "marital-status", "education", "native-country", "workclass")
-    text = "".join(f'[columns."{name}"]\nrole = "quasi-identifier"\n' for name in columns)
-    (root / "big.toml").write_text(
-        f'[source]\npath = "big.parquet"\n{text}[columns.occupation]\nrole = "sensitive"\n[[models]]\n'
-        'name = "k-anonymity"\nk = 5\n[method]\nname = "mdav"\n[output]\npath = "big-released.csv"\n'
-    )
 
 
 @pytest.fixture

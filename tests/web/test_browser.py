@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.web.conftest import Server
+from tests.builders.server import Server
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 AXE = Path(__file__).parents[1] / "browser" / "node_modules" / "axe-core" / "axe.min.js"
@@ -221,7 +221,7 @@ def test_text_and_clicks_edit_one_plan(server, visited):
 
 
 def test_reload_during_a_run_and_cancel(tmp_path, chromium):
-    from tests.web.test_api_workflow import slow_project
+    from tests.builders.server import slow_project
 
     slow_project(tmp_path)
     server = Server(tmp_path)
@@ -491,7 +491,7 @@ def test_workflow_for_a_wide_table(server, chromium):
 def test_restart_after_a_kill_during_a_run(tmp_path, chromium):
     import signal
 
-    from tests.web.test_api_workflow import slow_project
+    from tests.builders.server import slow_project
 
     slow_project(tmp_path)
     server = Server(tmp_path)

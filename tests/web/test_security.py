@@ -14,7 +14,7 @@ import time
 
 import pytest
 
-from tests.web.conftest import COMMAND, Server
+from tests.builders.server import COMMAND, Server
 
 PRIVATE = ["/", "/p/patients/columns", "/api/projects", "/api/files", "/api/openapi.json", "/static/app.js"]
 

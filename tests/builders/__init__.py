@@ -1,0 +1,1 @@
+"""Tables, plans and models that several test modules use."""

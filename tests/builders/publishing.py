@@ -1,0 +1,58 @@
+"""Releases of one small table, and checks of the published files."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+from shoal.io.publish import certificate_of
+
+
+def write_plan(
+    folder: Path, *, level: int = 1, rows: int = 40, target: str = "released.csv", name: str = "plan"
+) -> Path:
+    lines = "".join(f"{20 + number % 20},v{number % 7}\n" for number in range(rows))
+    (folder / "source.csv").write_text("age,x\n" + lines)
+    plan = folder / f"{name}.toml"
+    plan.write_text(
+        f"""
+        [source]
+        path = "source.csv"
+        [columns.age]
+        role = "quasi-identifier"
+        hierarchy = {{ intervals = [5, 10] }}
+        [columns.x]
+        role = "other"
+        [[models]]
+        name = "k-anonymity"
+        k = 2
+        [method]
+        name = "levels"
+        levels = {{ age = {level} }}
+        [output]
+        path = {json.dumps(target)}
+        """
+    )
+    return plan
+
+
+def assert_whole(table: Path) -> None:
+    """Assert that a table is complete and matches its certificate.
+
+    There may be no certificate.
+    """
+    certificate = certificate_of(table)
+    if certificate.exists():
+        content = json.loads(certificate.read_text())
+        assert content["output"]["sha256"] == hashlib.sha256(table.read_bytes()).hexdigest()
+        assert content["output"]["bytes"] == table.stat().st_size
+    if table.exists():
+        lines = table.read_text().split("\n")
+        assert lines[0] == "age,x"
+        assert lines[-1] == ""
+        assert len(lines) == 42
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
