@@ -17,6 +17,7 @@ import pytest
 import shoal
 from shoal.datasets.patients import FOLDER
 from shoal.report.scatter import Point, exploration_page
+from tests.builders.plans import write_plan
 
 HERE = Path(__file__).parent
 CHECKERS = HERE / "node_modules"
@@ -42,13 +43,19 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     shoal.release(folder / "patients.toml")
     evil = "<script>document.title='harmed'</script>"
     rows = "".join(f"{20 + n % 3},{evil},{'w' * 400},שלום\n" for n in range(12))
-    (folder / "evil.csv").write_text(f"age,{evil},{'w' * 300},‮evil\n{rows}", encoding="utf-8")
-    (folder / "evil.toml").write_text(
-        f'[source]\npath = "evil.csv"\n[columns.age]\nrole = "quasi-identifier"\nhierarchy = {{ intervals = [5] }}\n'
-        f'[columns."{evil}"]\nrole = "sensitive"\n[columns.{"w" * 300}]\nrole = "quasi-identifier"\n'
-        f'[columns."\\u202eevil"]\nrole = "other"\n[[models]]\nname = "k-anonymity"\nk = 3\n'
-        f'[output]\npath = "evil-released.csv"\n',
-        encoding="utf-8",
+    write_plan(
+        folder,
+        table=f"age,{evil},{'w' * 300},\u202eevil\n{rows}",
+        columns={
+            "age": {"role": "quasi-identifier", "hierarchy": {"intervals": [5]}},
+            evil: "sensitive",
+            "w" * 300: "quasi-identifier",
+            "\u202eevil": "other",
+        },
+        models="k-anonymity k=3",
+        source="evil.csv",
+        output="evil-released.csv",
+        name="evil",
     )
     shoal.release(folder / "evil.toml")
     points = [

@@ -7,34 +7,22 @@ import json
 from pathlib import Path
 
 from shoal.io.publish import certificate_of
+from tests.builders.plans import write_plan
 
 
-def write_plan(
+def write_ages_plan(
     folder: Path, *, level: int = 1, rows: int = 40, target: str = "released.csv", name: str = "plan"
 ) -> Path:
+    """Write a table of ages and a plan that publishes them at a level."""
     lines = "".join(f"{20 + number % 20},v{number % 7}\n" for number in range(rows))
-    (folder / "source.csv").write_text("age,x\n" + lines)
-    plan = folder / f"{name}.toml"
-    plan.write_text(
-        f"""
-        [source]
-        path = "source.csv"
-        [columns.age]
-        role = "quasi-identifier"
-        hierarchy = {{ intervals = [5, 10] }}
-        [columns.x]
-        role = "other"
-        [[models]]
-        name = "k-anonymity"
-        k = 2
-        [method]
-        name = "levels"
-        levels = {{ age = {level} }}
-        [output]
-        path = {json.dumps(target)}
-        """
+    return write_plan(
+        folder,
+        table="age,x\n" + lines,
+        columns={"age": {"role": "quasi-identifier", "hierarchy": {"intervals": [5, 10]}}, "x": "other"},
+        method={"name": "levels", "levels": {"age": level}},
+        output=target,
+        name=name,
     )
-    return plan
 
 
 def assert_whole(table: Path) -> None:

@@ -12,6 +12,8 @@ import sys
 import time
 from pathlib import Path
 
+from tests.builders.plans import write_plan
+
 COMMAND = [sys.executable, "-c", "from shoal.cli import main; main()", "serve"]
 
 
@@ -81,9 +83,13 @@ def slow_project(root):
     from shoal.datasets.census import write_census
 
     write_census(root / "big.parquet", 60_000)
-    columns = ("sex", "age", "race", "marital-status", "education", "native-country", "workclass")
-    text = "".join(f'[columns."{name}"]\nrole = "quasi-identifier"\n' for name in columns)
-    (root / "big.toml").write_text(
-        f'[source]\npath = "big.parquet"\n{text}[columns.occupation]\nrole = "sensitive"\n[[models]]\n'
-        'name = "k-anonymity"\nk = 5\n[method]\nname = "mdav"\n[output]\npath = "big-released.csv"\n'
+    quasi = ("sex", "age", "race", "marital-status", "education", "native-country", "workclass")
+    write_plan(
+        root,
+        columns={**dict.fromkeys(quasi, "quasi-identifier"), "occupation": "sensitive"},
+        models="k-anonymity k=5",
+        method="mdav",
+        source="big.parquet",
+        output="big-released.csv",
+        name="big",
     )

@@ -26,6 +26,7 @@ from shoal.methods.base import mask_small_count
 from shoal.models import KAnonymity, LDiversity, PSensitive, TCloseness
 from shoal.risk.patterns import expose_patterns
 from shoal.schema import Column, Cuts, Role, Schema, Widths
+from tests.builders.plans import write_plan
 from tests.reference import anti_unification as reference
 from tests.reference import models as slow_models
 
@@ -451,15 +452,17 @@ def test_examples_of_the_modules():
 
 def test_command_prints_patterns_and_a_warning(tmp_path):
     pa.csv.write_csv(skewed(200), tmp_path / "t.csv")
-    columns = "".join(f'[columns.q{j}]\nrole = "quasi-identifier"\n' for j in range(4))
+    columns = {**{f"q{j}": "quasi-identifier" for j in range(4)}, "secret": "sensitive"}
     for variant in ("disjoint", "overlapping"):
-        (tmp_path / "plan.toml").write_text(
-            f'[source]\npath = "t.csv"\n{columns}[columns.secret]\nrole = "sensitive"\n'
-            f'[[models]]\nname = "k-anonymity"\nk = 4\n'
-            f'[method]\nname = "anti-unification"\nindifferent = 1\norder = [">", "<"]\npatterns = "{variant}"\n'
-            f'[output]\npath = "out.csv"\noverwrite = true\n'
+        plan = write_plan(
+            tmp_path,
+            columns=columns,
+            models="k-anonymity k=4",
+            method={"name": "anti-unification", "indifferent": 1, "order": [">", "<"], "patterns": variant},
+            source="t.csv",
+            output={"path": "out.csv", "overwrite": True},
         )
-        done = CliRunner().invoke(command, ["release", str(tmp_path / "plan.toml")])
+        done = CliRunner().invoke(command, ["release", str(plan)])
         assert done.exit_code == 0, done.output
         assert "The patterns of most records" in done.output
         assert "left out rare" in done.output

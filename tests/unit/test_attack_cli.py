@@ -15,6 +15,7 @@ import pytest
 
 from shoal.cli import app, console
 from shoal.datasets.patients import COLUMNS, FOLDER, TABLES
+from tests.builders.plans import write_plan
 
 PLAN = str(FOLDER / "patients.toml")
 PATIENTS = str(FOLDER / "patients.csv")
@@ -99,11 +100,12 @@ def test_attack_fits_a_narrow_terminal(tmp_path):
 
 def test_locality_reruns_the_plan(tmp_path):
     table = write(tmp_path / "source.csv", ("age", "s"), [(str(20 + i % 30), "abcdefg"[i % 7]) for i in range(90)])
-    plan = tmp_path / "plan.toml"
-    plan.write_text(
-        '[source]\npath = "source.csv"\n[columns.age]\nrole = "quasi-identifier"\nhierarchy = { intervals = [10] }\n'
-        '[columns.s]\nrole = "sensitive"\n[[models]]\nname = "k-anonymity"\nk = 3\n'
-        '[method]\nname = "levels"\nlevels = { age = 1 }\n[output]\npath = "out.csv"\n'
+    plan = write_plan(
+        tmp_path,
+        columns={"age": {"role": "quasi-identifier", "hierarchy": {"intervals": [10]}}, "s": "sensitive"},
+        models="k-anonymity k=3",
+        method={"name": "levels", "levels": {"age": 1}},
+        output="out.csv",
     )
     shoal("release", plan)
     run = shoal("attack", tmp_path / "out.csv", "--plan", plan, "--original", table, "--locality", "--json")

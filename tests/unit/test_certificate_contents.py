@@ -43,6 +43,7 @@ from shoal.schema import (
     Widths,
 )
 from shoal.table.method_facts import LevelFacts, MethodFacts, SearchFacts, WarningFacts
+from tests.builders.plans import write_plan
 
 QUASI, SENSITIVE = Role.QUASI_IDENTIFIER, Role.SENSITIVE
 TABLE = pa.table({"a": ["1", "2", "1", "2"], "s": ["p", "q", "p", "q"]})
@@ -124,26 +125,22 @@ def test_certificate_contains_a_plan_made_in_python() -> None:
     assert Plan.from_dict(certified) == changed
 
 
-def write_plan(folder: Path, **more: object) -> Path:
-    (folder / "t.csv").write_text("a,s\n1,p\n2,q\n1,p\n2,q\n")
+def write_absolute_plan(folder: Path, **sections: object) -> Path:
+    """Write a plan with absolute paths, for groups of two rows."""
     (folder / "h.csv").write_text("1;x\n2;x\n")
-    plan = {
-        "source": {"path": str(folder / "t.csv")},
-        "columns": {"a": {"role": "quasi-identifier", "hierarchy": {"csv": str(folder / "h.csv")}},
-                    "s": {"role": "other"}},
-        "models": [{"name": "k-anonymity", "k": 2}],
-        "output": {"path": str(folder / "r.csv")},
-        **more,
-    }  # fmt: skip
-    import tomli_w
-
-    (folder / "plan.toml").write_text(tomli_w.dumps(plan))
-    return folder / "plan.toml"
+    return write_plan(
+        folder,
+        table="a,s\n1,p\n2,q\n1,p\n2,q\n",
+        columns={"a": {"role": "quasi-identifier", "hierarchy": {"csv": str(folder / "h.csv")}}, "s": "other"},
+        source=str(folder / "t.csv"),
+        output=str(folder / "r.csv"),
+        **sections,
+    )
 
 
 def test_certificate_of_a_reused_recoding_names_levels(tmp_path: Path) -> None:
     """It names the method that was used, not that of the plan file."""
-    plan = write_plan(tmp_path)
+    plan = write_absolute_plan(tmp_path)
     shoal.release(plan, save_recoding=True)
     again = shoal.release(plan, overwrite=True, recoding=tmp_path / "r.recoding").certificate
     assert again["plan"]["method"]["name"] == again["method"]["name"] == "levels"
@@ -151,7 +148,7 @@ def test_certificate_of_a_reused_recoding_names_levels(tmp_path: Path) -> None:
 
 
 def test_no_folder_of_the_machine_in_a_certificate(tmp_path: Path) -> None:
-    made = shoal.release(write_plan(tmp_path))
+    made = shoal.release(write_absolute_plan(tmp_path))
     assert str(tmp_path) not in made.certificate.to_json()
     assert made.certificate["plan"]["source"] == {"path": "t.csv"}
     assert made.certificate["plan"]["columns"]["a"]["hierarchy"] == {"csv": "h.csv"}
@@ -161,7 +158,7 @@ def test_no_folder_of_the_machine_in_a_certificate(tmp_path: Path) -> None:
 
 
 def test_answer_with_a_proven_optimum(tmp_path: Path) -> None:
-    plan = write_plan(tmp_path)
+    plan = write_absolute_plan(tmp_path)
     answer = json.loads(CliRunner().invoke(app, ["release", str(plan), "--json"]).stdout)
     assert answer["optimal"] is True
     assert answer["lower_bound"] == answer["method"]["loss"]
@@ -172,7 +169,7 @@ def test_answer_with_a_proven_optimum(tmp_path: Path) -> None:
 
 
 def test_method_without_a_search_claims_no_optimum(tmp_path: Path) -> None:
-    answer = shoal.release(write_plan(tmp_path, method={"name": "levels"})).to_dict()
+    answer = shoal.release(write_absolute_plan(tmp_path, method={"name": "levels"})).to_dict()
     assert answer["optimal"] is False
     assert answer["lower_bound"] is None
     assert "least" not in method_sentence(answer["method"], MethodFacts())
@@ -259,7 +256,7 @@ def test_sentences_of_kinds_of_l_diversity() -> None:
 def test_impossible_amount_of_memory_is_refused(memory: str, tmp_path: Path) -> None:
     with pytest.raises(PlanError, match="memory"):
         EngineSettings(memory)
-    plan = write_plan(tmp_path, engine={"memory": memory})
+    plan = write_absolute_plan(tmp_path, engine={"memory": memory})
     assert CliRunner().invoke(app, ["release", str(plan)]).exception.exit_status == 2  # type: ignore[union-attr]
     with pytest.raises(PlanError, match="memory"):
         shoal.check(TABLE, ["k-anonymity k=2"], quasi_identifiers=["a"], memory=memory)
@@ -281,7 +278,7 @@ def test_invalid_seeds_are_refused(seed: object) -> None:
 
 
 def test_deeply_nested_recoding_is_refused(tmp_path: Path) -> None:
-    plan = write_plan(tmp_path)
+    plan = write_absolute_plan(tmp_path)
     (tmp_path / "deep.recoding").write_text("[" * 200_000)
     with pytest.raises(PlanError, match="not a recoding"):
         shoal.release(plan, recoding=tmp_path / "deep.recoding")

@@ -28,18 +28,20 @@ from shoal.methods import METHODS, Auto, Mondrian, TopDown
 from shoal.pipeline.decide import FrequencyCache
 from shoal.plan.plan import Plan
 from shoal.report.scatter import Point, exploration_page, scatter
+from tests.builders.plans import write_plan
 
 
-def write_plan(folder, method='name = "full-domain"', models="", rows=60):
-    lines = "".join(f"{20 + (7 * n) % 40},{'abc'[n % 3]},{'uvwxyz'[n % 6]}\n" for n in range(rows))
-    (folder / "source.csv").write_text("age,town,illness\n" + lines)
-    plan = folder / "plan.toml"
-    plan.write_text(
-        '[source]\npath = "source.csv"\n[columns.age]\nrole = "quasi-identifier"\nhierarchy = { intervals = [5, 10] }\n'
-        '[columns.town]\nrole = "quasi-identifier"\n[columns.illness]\nrole = "sensitive"\n'
-        f'[[models]]\nname = "k-anonymity"\nk = 3\n{models}[method]\n{method}\n[output]\npath = "released.csv"\n'
+def write_town_plan(folder, method="full-domain", models=()):
+    """Write a plan for sixty people of three towns."""
+    lines = "".join(f"{20 + (7 * n) % 40},{'abc'[n % 3]},{'uvwxyz'[n % 6]}\n" for n in range(60))
+    age = {"role": "quasi-identifier", "hierarchy": {"intervals": [5, 10]}}
+    return write_plan(
+        folder,
+        table="age,town,illness\n" + lines,
+        columns={"age": age, "town": "quasi-identifier", "illness": "sensitive"},
+        models=["k-anonymity k=3", *models],
+        method=method,
     )
-    return plan
 
 
 # -- the frontier ----------------------------------------------------------------------------------
@@ -75,7 +77,7 @@ def test_frontier_and_choice_by_definition(points, lowest):
 
 
 def test_candidates(tmp_path):
-    plan = Plan.read(write_plan(tmp_path, 'name = "full-domain"\nsuppression = 0.1\nloss = "precision"'))
+    plan = Plan.read(write_town_plan(tmp_path, {"name": "full-domain", "suppression": 0.1, "loss": "precision"}))
     found = candidates(plan)
     assert found[0] == Candidate(plan, plan.method, plan.models)
     assert {candidate.method.name for candidate in found} >= {"full-domain", "top-down", "mondrian"}
@@ -88,7 +90,7 @@ def test_candidates(tmp_path):
 
 
 def test_invalid_explorations_are_refused(tmp_path):
-    plan = Plan.read(write_plan(tmp_path))
+    plan = Plan.read(write_town_plan(tmp_path))
     with pytest.raises(PlanError, match="no method named 'magic'"):
         candidates(plan, ["magic"])
     with pytest.raises(PlanError, match=r"parameters of its own|cannot be explored"):
@@ -101,7 +103,7 @@ def test_invalid_explorations_are_refused(tmp_path):
 
 
 def test_trials_run_in_processes_and_equal_a_release(tmp_path):
-    plan = Plan.read(write_plan(tmp_path))
+    plan = Plan.read(write_town_plan(tmp_path))
     steps, parts = [], []
     found = explore(
         plan,
@@ -155,7 +157,7 @@ if __name__ == "__main__":
 
 def test_slow_trial_is_stopped_and_a_dead_one_reported(tmp_path):
     (tmp_path / "script.py").write_text(SCRIPT)
-    command = [sys.executable, tmp_path / "script.py", write_plan(tmp_path)]
+    command = [sys.executable, tmp_path / "script.py", write_town_plan(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=True)
     assert sorted(map(tuple, json.loads(done.stdout))) == [
         (3, "too slow"), (4, "failed"), (5, "released"), (6, "released"),
@@ -167,7 +169,7 @@ def test_practice_run_ignores_errors_of_the_method(tmp_path, monkeypatch):
 
     found = []
     monkeypatch.setattr(pipeline, "anonymize", lambda table, plan: found.append((table.num_rows, plan.method.name)))
-    plan = Plan.read(write_plan(tmp_path))
+    plan = Plan.read(write_town_plan(tmp_path))
     explore_module._practise(candidates(plan, ["mondrian"], [3])[0])
     assert found == [(96, "mondrian")]
     monkeypatch.setattr(pipeline, "anonymize", lambda table, plan: 1 / 0)
@@ -185,8 +187,7 @@ def test_practice_run_works_for_every_default_method(tmp_path, monkeypatch, name
     done = []
     real = pipeline.anonymize
     monkeypatch.setattr(pipeline, "anonymize", lambda table, plan: done.append(real(table, plan)))
-    more = '[[models]]\nname = "l-diversity"\nl = 2\n'
-    (candidate,) = candidates(Plan.read(write_plan(tmp_path, models=more)), [name], [3], [0.0])
+    (candidate,) = candidates(Plan.read(write_town_plan(tmp_path, models=["l-diversity l=2"])), [name], [3], [0.0])
     explore_module._practise(candidate)
     assert done[0].certificate["smallest_group"] >= 2
 
@@ -194,7 +195,7 @@ def test_practice_run_works_for_every_default_method(tmp_path, monkeypatch, name
 def test_errors_inside_a_trial(tmp_path, monkeypatch):
     from shoal.pipeline import run as pipeline
 
-    plan = Plan.read(write_plan(tmp_path))
+    plan = Plan.read(write_town_plan(tmp_path))
     (candidate,) = candidates(plan, ["full-domain"], [3], [0.0])
 
     def fault(*_, **__):
@@ -204,7 +205,7 @@ def test_errors_inside_a_trial(tmp_path, monkeypatch):
     trial = explore_module._try(candidate, FrequencyCache())
     assert (trial.outcome, trial.why) == ("failed", "A fault in shoal (ValueError).")
     (refused,) = candidates(plan, ["anti-unification"], [3])
-    broken = Plan.read(write_plan(tmp_path, models='[[models]]\nname = "t-closeness"\nt = 0.5\n'))
+    broken = Plan.read(write_town_plan(tmp_path, models=["t-closeness t=0.5"]))
     refused = Candidate(broken, refused.method, broken.models)
     assert explore_module._try(refused, FrequencyCache()).outcome == "refused"
 
@@ -297,7 +298,7 @@ def test_rows_of_the_table_are_numbered():
 def test_command(tmp_path, capsys, monkeypatch):
     from shoal.cli.explore import explore as command
 
-    plan = write_plan(tmp_path)
+    plan = write_town_plan(tmp_path)
 
     def run(**options):
         given = {"method": ["full-domain", "levels"], "k": [3], "suppression": None, "loss": "ncp", "time_limit": 60.0,

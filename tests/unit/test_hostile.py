@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.table.spreadsheet_safety import neutralize_text
+from tests.builders.plans import write_plan
 
 NAMES = ["=cmd()|' /C calc'!A0", "<script>alert(1)</script>", "‮gpj.exe", "x" * 3000, "[red]bold[/]\x1b[31m"]
 VALUES = [
@@ -47,28 +48,25 @@ def test_neutralized_texts(texts):
             assert number
 
 
-def write_plan(folder, safe, categories=True):
+def write_hostile_plan(folder, path="released.csv", spreadsheet_safe=False):
+    """Write a table with hostile names and values, and its plan."""
     rows = [[value, f"v{n % 2}", "<script>", "free"] for n, value in enumerate(VALUES * 4)]
     with (folder / "source.csv").open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(NAMES[:4])
         writer.writerows(rows)
-    document = {
-        "source": {"path": "source.csv"},
-        "columns": {
+    return write_plan(
+        folder,
+        columns={
             NAMES[0]: {"role": "sensitive", "categories": [VALUES[:6], VALUES[6:]]},
             NAMES[1]: {"role": "quasi-identifier", "hierarchy": {"tree": {"=evil()": ["v0", "v1"]}}},
-            NAMES[2]: {"role": "other"},
-            NAMES[3]: {"role": "identifier"},
+            NAMES[2]: "other",
+            NAMES[3]: "identifier",
         },
-        "models": [{"name": "k-anonymity", "k": 4}, {"name": "p-sensitive", "p": 2}],
-        "method": {"name": "levels", "levels": {NAMES[1]: 1}},
-        "output": {"path": "released.csv", "spreadsheet_safe": safe},
-    }
-    import tomli_w
-
-    (folder / "plan.toml").write_text(tomli_w.dumps(document), encoding="utf-8")
-    return folder / "plan.toml"
+        models=["k-anonymity k=4", "p-sensitive p=2"],
+        method={"name": "levels", "levels": {NAMES[1]: 1}},
+        output={"path": path, "spreadsheet_safe": spreadsheet_safe},
+    )
 
 
 def read(folder):
@@ -77,7 +75,7 @@ def read(folder):
 
 
 def test_formulas_are_neutralised_on_request(tmp_path):
-    release = shoal.release(write_plan(tmp_path, True))
+    release = shoal.release(write_hostile_plan(tmp_path, spreadsheet_safe=True))
     assert all(model["holds"] for model in release.certificate["models"])
     header, *rows = read(tmp_path)
     assert header == ["'" + NAMES[0], NAMES[1], NAMES[2]]
@@ -88,7 +86,7 @@ def test_formulas_are_neutralised_on_request(tmp_path):
 
 
 def test_formulas_are_unchanged_by_default(tmp_path):
-    shoal.release(write_plan(tmp_path, False))
+    shoal.release(write_hostile_plan(tmp_path))
     header, *rows = read(tmp_path)
     assert header == NAMES[:3]
     assert sorted({row[0] for row in rows}) == sorted(set(VALUES))
@@ -126,15 +124,13 @@ def test_json_stays_json(tmp_path, monkeypatch, capsys):
     from shoal.cli.app import app
 
     monkeypatch.chdir(tmp_path)
-    write_plan(tmp_path, True)
+    write_hostile_plan(tmp_path, spreadsheet_safe=True)
     app(["release", "plan.toml", "--json"], standalone_mode=False)
     assert json.loads(capsys.readouterr().out)["smallest_group"] >= 4
 
 
 @pytest.mark.parametrize("target", ["released.parquet", "released.csv"])
 def test_a_hierarchy_label_is_data(tmp_path, target):
-    plan = write_plan(tmp_path, False)
-    plan.write_text(plan.read_text(encoding="utf-8").replace("released.csv", target), encoding="utf-8")
-    release = shoal.release(plan)
+    release = shoal.release(write_hostile_plan(tmp_path, path=target))
     assert "<script" not in (tmp_path / "released.report.html").read_text(encoding="utf-8")
     assert release.certificate["groups"] == 1

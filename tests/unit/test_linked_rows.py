@@ -28,6 +28,7 @@ from shoal.table import read_frequency_set
 from shoal.verification.independent import differences, evaluate_people
 from tests.builders.people import visits
 from tests.builders.people_models import MODELS, ROWS, SCHEMA, everybody_of, read, reference_groups
+from tests.builders.plans import write_plan
 from tests.reference import people as slow
 
 PSEUDONYM = Column(Role.PERSON, pseudonym=True)
@@ -218,14 +219,20 @@ def test_written_release_has_the_verified_pseudonyms(tmp_path, key, monkeypatch)
     """The file is what was verified, pseudonyms included."""
     (tmp_path / "in").mkdir()
     pyarrow.csv.write_csv(visits(40), tmp_path / "in" / "visits.csv")
-    text = (
-        '[source]\npath = "in/visits.csv"\n[columns.patient]\nrole = "person"\npseudonym = true\n[columns.age]\n'
-        'role = "quasi-identifier"\nhierarchy = { intervals = [10, 50] }\n[columns.sex]\nrole = "quasi-identifier"\n'
-        '[columns.illness]\nrole = "sensitive"\n[columns.remark]\nrole = "drop"\n[[models]]\n'
-        'name = "trajectory-anonymity"\nk = 3\nknown_rows = 2\n[method]\nname = "facts-suppression"\n'
-        'suppression = 0.5\n[output]\npath = "out/released.csv"\n'
+    write_plan(
+        tmp_path,
+        columns={
+            "patient": {"role": "person", "pseudonym": True},
+            "age": {"role": "quasi-identifier", "hierarchy": {"intervals": [10, 50]}},
+            "sex": "quasi-identifier",
+            "illness": "sensitive",
+            "remark": "drop",
+        },
+        models="trajectory-anonymity k=3 known_rows=2",
+        method={"name": "facts-suppression", "suppression": 0.5},
+        source="in/visits.csv",
+        output="out/released.csv",
     )
-    (tmp_path / "plan.toml").write_text(text)
     (tmp_path / "out").mkdir()
     done = CliRunner().invoke(app, ["release", str(tmp_path / "plan.toml"), "--json"])
     assert done.exit_code == 0, done.output

@@ -20,7 +20,7 @@ import pytest
 from shoal.errors import InfeasibleError, OutputError, VerificationError
 from shoal.io.publish import check_output, publish, staging, staging_of
 from shoal.pipeline.run import release
-from tests.builders.publishing import assert_whole, names, write_plan
+from tests.builders.publishing import assert_whole, names, write_ages_plan
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def unwritable(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_existing_output_is_not_touched(tmp_path: Path) -> None:
-    plan = write_plan(tmp_path)
+    plan = write_ages_plan(tmp_path)
     (tmp_path / "released.csv").write_text("mine")
     with pytest.raises(OutputError, match=r"released\.csv' exists.*overwrit"):
         release(plan)
@@ -55,10 +55,10 @@ def test_existing_certificate_is_not_touched(tmp_path: Path) -> None:
 
     The certificate of released.parquet has the name of that of released.csv.
     """
-    release(write_plan(tmp_path))
+    release(write_ages_plan(tmp_path))
     before = (tmp_path / "released.certificate.json").read_bytes()
     with pytest.raises(OutputError, match=r"released\.certificate\.json' exists"):
-        release(write_plan(tmp_path, target="released.parquet"))
+        release(write_ages_plan(tmp_path, target="released.parquet"))
     assert (tmp_path / "released.certificate.json").read_bytes() == before
     assert not (tmp_path / "released.parquet").exists()
 
@@ -76,7 +76,7 @@ def test_existing_certificate_is_not_touched(tmp_path: Path) -> None:
 )
 def test_impossible_output_paths(tmp_path: Path, target: str, message: str) -> None:
     (tmp_path / "folder.csv").mkdir()
-    plan = write_plan(tmp_path, target=target)
+    plan = write_ages_plan(tmp_path, target=target)
     before = names(tmp_path)
     with pytest.raises(OutputError, match=message):
         release(plan)
@@ -94,7 +94,7 @@ def test_formats_of_output_in_parts(tmp_path: Path) -> None:
 
 def test_unwritable_directory(tmp_path: Path, unwritable: Path) -> None:
     with pytest.raises(OutputError, match="not writable"):
-        release(write_plan(tmp_path, target=str(unwritable / "released.csv")))
+        release(write_ages_plan(tmp_path, target=str(unwritable / "released.csv")))
 
 
 @pytest.mark.parametrize("refused", [os.W_OK, os.X_OK])
@@ -114,7 +114,7 @@ def test_staging_folder_name_length(letters: int, spelled_out: bool) -> None:
 
 
 def test_output_must_not_be_the_source(tmp_path: Path) -> None:
-    plan = write_plan(tmp_path, target="source.csv")
+    plan = write_ages_plan(tmp_path, target="source.csv")
     before = (tmp_path / "source.csv").read_bytes()
     with pytest.raises(OutputError, match="source itself"):
         release(plan, overwrite=True)
@@ -125,14 +125,14 @@ def test_output_must_not_be_the_source(tmp_path: Path) -> None:
 
 
 def test_only_the_release_remains(tmp_path: Path) -> None:
-    release(write_plan(tmp_path))
+    release(write_ages_plan(tmp_path))
     written = ["released.certificate.json", "released.csv", "released.report.html"]
     assert names(tmp_path) == ["plan.toml", *written, "source.csv"]
     assert_whole(tmp_path / "released.csv")
 
 
 def test_same_plan_gives_same_bytes(tmp_path: Path) -> None:
-    plan = write_plan(tmp_path)
+    plan = write_ages_plan(tmp_path)
     release(plan)
     first = [(tmp_path / name).read_bytes() for name in ("released.csv", "released.certificate.json")]
     release(plan, overwrite=True)
@@ -170,7 +170,7 @@ def test_failed_run_changes_nothing(
 ) -> None:
     from shoal.pipeline import decide
 
-    plan = write_plan(tmp_path)
+    plan = write_ages_plan(tmp_path)
     if old:
         release(plan)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
@@ -217,7 +217,7 @@ while True:
 
 
 def test_sigkill_at_random_moments(tmp_path: Path) -> None:
-    plans = [str(write_plan(tmp_path, level=level, name=f"plan{level}")) for level in (1, 2)]
+    plans = [str(write_ages_plan(tmp_path, level=level, name=f"plan{level}")) for level in (1, 2)]
     moments = random.Random(4)
     for _ in range(4):
         with subprocess.Popen([sys.executable, "-c", RELEASE_FOREVER, *plans], stdout=subprocess.PIPE) as process:
@@ -243,9 +243,9 @@ def run(plan: Path, **options: Any) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("target", ["released.csv", "released.parquet"])
 def test_file_size_limit(tmp_path: Path, target: str) -> None:
-    release(write_plan(tmp_path, rows=40, target=target))
+    release(write_ages_plan(tmp_path, rows=40, target=target))
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.name != "source.csv"}
-    plan = write_plan(tmp_path, rows=20_000, target=target)
+    plan = write_ages_plan(tmp_path, rows=20_000, target=target)
     if target.endswith("parquet"):  # values that do not compress into a few bytes
         lines = "".join(
             f"{20 + number % 20},{hashlib.sha256(str(number).encode()).hexdigest()}\n" for number in range(20_000)
@@ -272,7 +272,7 @@ def test_full_disk(tmp_path: Path, target: str) -> None:
         pytest.skip("this machine does not let us mount a file system")
     try:
         (disk / target).write_text("old")
-        plan = write_plan(tmp_path, target=f"disk/{target}")
+        plan = write_ages_plan(tmp_path, target=f"disk/{target}")
         lines = "".join(
             f"{20 + number % 20},{hashlib.sha256(str(number).encode()).hexdigest()}\n" for number in range(20_000)
         )

@@ -36,7 +36,7 @@ from shoal.io.publish import (
 from shoal.pipeline.run import release
 from shoal.plan.plan import Plan
 from shoal.runtime import signals
-from tests.builders.publishing import assert_whole, names, write_plan
+from tests.builders.publishing import assert_whole, names, write_ages_plan
 
 WHICH = range(4)  # table, certificate, report, recoding
 
@@ -56,7 +56,7 @@ def identity(path: Path) -> tuple[int, int, int]:
 @pytest.mark.parametrize("which", WHICH)
 @pytest.mark.parametrize("kind", ["dangling", "link", "fifo", "socket", "device"])
 def test_only_regular_files_are_replaced(tmp_path: Path, which: int, kind: str) -> None:
-    plan = write_plan(tmp_path)
+    plan = write_ages_plan(tmp_path)
     path = release_paths(tmp_path / "released.csv")[which]
     if kind == "dangling":
         path.symlink_to(tmp_path / "nowhere")
@@ -83,7 +83,7 @@ def test_files_created_during_the_run_are_not_replaced(
     """Without overwrite, also files made while the release ran stay."""
     from shoal.pipeline import decide
 
-    plan, path = write_plan(tmp_path), release_paths(tmp_path / "released.csv")[which]
+    plan, path = write_ages_plan(tmp_path), release_paths(tmp_path / "released.csv")[which]
     made = decide.verify
 
     def verify(*given: Any, **options: Any) -> Any:
@@ -99,31 +99,31 @@ def test_files_created_during_the_run_are_not_replaced(
 
 def test_saved_recoding_is_removed_with_its_release(tmp_path: Path) -> None:
     """A release without a recoding removes that of the replaced release."""
-    release(write_plan(tmp_path), save_recoding=True)
+    release(write_ages_plan(tmp_path), save_recoding=True)
     assert recoding_of(tmp_path / "released.csv").exists()
-    release(write_plan(tmp_path, level=2), overwrite=True)
+    release(write_ages_plan(tmp_path, level=2), overwrite=True)
     assert not recoding_of(tmp_path / "released.csv").exists()
 
 
 def test_reused_recoding_is_not_removed(tmp_path: Path) -> None:
-    release(write_plan(tmp_path), save_recoding=True)
+    release(write_ages_plan(tmp_path), save_recoding=True)
     recoding = recoding_of(tmp_path / "released.csv")
     before = recoding.read_bytes()
-    release(write_plan(tmp_path, level=2), overwrite=True, recoding=recoding)
+    release(write_ages_plan(tmp_path, level=2), overwrite=True, recoding=recoding)
     assert recoding.read_bytes() == before
 
 
 def test_certificate_of_another_table_is_not_replaced(tmp_path: Path) -> None:
     """The certificate name is shared by tables of different suffixes."""
-    release(write_plan(tmp_path))
+    release(write_ages_plan(tmp_path))
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    plan = write_plan(tmp_path, target="released.parquet", name="other")
+    plan = write_ages_plan(tmp_path, target="released.parquet", name="other")
     with pytest.raises(OutputError, match="about another table"):
         release(plan, overwrite=True)
     plan.unlink()
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
     (tmp_path / "released.csv").unlink()  # its certificate has no table now
-    release(write_plan(tmp_path, target="released.parquet"), overwrite=True)
+    release(write_ages_plan(tmp_path, target="released.parquet"), overwrite=True)
     assert json.loads(certificate_of(tmp_path / "released.csv").read_text())["output"]["name"] == "released.parquet"
 
 
@@ -166,7 +166,7 @@ def test_databases_are_replaced_only_with_one_table(tmp_path: Path) -> None:
 def test_output_inside_the_source_folder_is_refused(tmp_path: Path) -> None:
     import duckdb
 
-    plan = write_plan(tmp_path, target="source/released.parquet")
+    plan = write_ages_plan(tmp_path, target="source/released.parquet")
     (tmp_path / "source").mkdir()
     duckdb.sql(f"COPY (FROM '{tmp_path}/source.csv') TO '{tmp_path}/source/a.parquet'")
     plan.write_text(plan.read_text().replace('"source.csv"', '"source"'))
@@ -177,7 +177,7 @@ def test_output_inside_the_source_folder_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("which", WHICH)
 def test_release_files_must_not_be_the_source(tmp_path: Path, which: int) -> None:
-    plan = write_plan(tmp_path)
+    plan = write_ages_plan(tmp_path)
     path = release_paths(tmp_path / "released.csv")[which]
     (tmp_path / "source.csv").rename(path)
     plan.write_text(plan.read_text().replace('"source.csv"', json.dumps(path.name)))
@@ -191,7 +191,7 @@ def test_release_files_must_not_be_the_source(tmp_path: Path, which: int) -> Non
 @pytest.mark.parametrize("linked", [False, True])
 def test_release_files_must_not_be_plan_files(tmp_path: Path, which: int, linked: bool) -> None:
     """Refuse the plan, a hierarchy and the previous release as output."""
-    plan = write_plan(tmp_path)
+    plan = write_ages_plan(tmp_path)
     path = release_paths(tmp_path / "released.csv")[which]
 
     def put(file: Path) -> None:
@@ -201,14 +201,14 @@ def test_release_files_must_not_be_plan_files(tmp_path: Path, which: int, linked
     put(plan)
     with pytest.raises(OutputError, match="plan or one of its files itself"):
         release(plan if linked else path, overwrite=True)
-    plan = write_plan(tmp_path)
+    plan = write_ages_plan(tmp_path)
     (tmp_path / "ages.csv").write_text("".join(f"{age},{age // 10}*,*\n" for age in range(20, 40)))
     put(tmp_path / "ages.csv")
     named = "ages.csv" if linked else path.name
     plan.write_text(plan.read_text().replace("intervals = [5, 10]", f"csv = {json.dumps(named)}"))
     with pytest.raises(OutputError, match="plan or one of its files itself"):
         release(plan, overwrite=True)
-    plan = write_plan(tmp_path)
+    plan = write_ages_plan(tmp_path)
     (tmp_path / "earlier.csv").write_text("age,x\n")
     put(tmp_path / "earlier.csv")
     with pytest.raises(OutputError, match="previous release itself"):
@@ -240,7 +240,7 @@ def test_release_files_must_not_be_ledger_or_universe(tmp_path: Path) -> None:
 
 
 def test_files_of_a_plan(tmp_path: Path) -> None:
-    plan = write_plan(tmp_path)
+    plan = write_ages_plan(tmp_path)
     (tmp_path / "ages.csv").write_text("".join(f"{age},{age // 10}*,*\n" for age in range(20, 40)))
     plan.write_text(plan.read_text().replace("intervals = [5, 10]", 'csv = "ages.csv"'))
     assert Plan.read(plan).files == (plan, tmp_path / "ages.csv")
@@ -252,7 +252,7 @@ def test_files_of_a_plan(tmp_path: Path) -> None:
 @pytest.mark.parametrize("target", ["released.csv", "released.parquet"])
 def test_second_release_to_the_same_output_is_refused(tmp_path: Path, target: str) -> None:
     """The two tables of one name have one certificate, and so one lock."""
-    plan = write_plan(tmp_path, target=target)
+    plan = write_ages_plan(tmp_path, target=target)
     with staging(tmp_path / "released.csv") as folder:
         (folder / "table.csv").write_text("at work")
         command = [Path(sys.executable).with_name("shoal"), "release", plan, "--overwrite"]
@@ -273,7 +273,7 @@ def test_concurrent_releases_are_complete_or_refused(tmp_path: Path) -> None:
 
     Without --overwrite exactly one is there in the end, and its certificate is about it.
     """
-    plan, ended = write_plan(tmp_path), []
+    plan, ended = write_ages_plan(tmp_path), []
     start = threading.Barrier(4)
 
     def run() -> None:
@@ -314,7 +314,7 @@ def test_staging_folder_of_another_user_or_link_is_refused(tmp_path: Path, monke
 
 def test_order_of_syncs_moves_and_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sync files before moves, and moves before the journal is removed."""
-    release(write_plan(tmp_path), save_recoding=True)
+    release(write_ages_plan(tmp_path), save_recoding=True)
     events: list[tuple[str, str]] = []
     sync, move, unlink = os.fsync, os.replace, os.unlink
 
@@ -329,7 +329,7 @@ def test_order_of_syncs_moves_and_journal(tmp_path: Path, monkeypatch: pytest.Mo
         unlink(path, **options)
 
     monkeypatch.setattr(os, "unlink", remove)
-    release(write_plan(tmp_path, level=2), overwrite=True, save_recoding=True)
+    release(write_ages_plan(tmp_path, level=2), overwrite=True, save_recoding=True)
     monkeypatch.undo()
     parent, folder = ("sync", tmp_path.name), ("sync", ".released.shoal")
     staged = [("sync", name) for name in ("table.csv", "0.text", "1.text", "2.text")]
@@ -495,7 +495,7 @@ def test_unreadable_journal_moves_nothing(tmp_path: Path, journal: bytes) -> Non
 
 def test_certificate_move_is_retried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Retry a failed move, or leave it to the next release."""
-    release(write_plan(tmp_path))
+    release(write_ages_plan(tmp_path))
     move, failed = os.replace, []
 
     def fail(times: int) -> Any:
@@ -507,7 +507,7 @@ def test_certificate_move_is_retried(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
         return replace
 
-    plan = write_plan(tmp_path, level=2)
+    plan = write_ages_plan(tmp_path, level=2)
     monkeypatch.setattr(os, "replace", fail(1))
     release(plan, overwrite=True)
     assert_whole(tmp_path / "released.csv")
@@ -591,7 +591,7 @@ main()
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_running_query_is_interrupted(tmp_path: Path, number: int) -> None:
     """Exit with the status of the signal; there is no internal error."""
-    plan = write_plan(tmp_path)
+    plan = write_ages_plan(tmp_path)
     command = [sys.executable, "-c", SLOW, str(plan)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -607,7 +607,7 @@ def test_pseudonym_key_must_not_be_a_release_file(tmp_path: Path) -> None:
     key = certificate_of(tmp_path / "released.csv")
     key.write_bytes(b"k" * 32)
     key.chmod(0o600)
-    plan = write_plan(tmp_path)
+    plan = write_ages_plan(tmp_path)
     text = plan.read_text().replace('role = "other"', 'role = "identifier"\npseudonym = true')
     plan.write_text(text + f"pseudonym_key = {json.dumps(key.name)}\n")
     with pytest.raises((OutputError, PlanError), match="key of the pseudonyms"):
@@ -646,7 +646,7 @@ DOCUMENTS = [("plan", "paper.toml"), ("explain", "paper.html"), ("explore", "pap
 @pytest.mark.parametrize(("command", "name"), DOCUMENTS)
 @pytest.mark.parametrize("kind", ["dangling", "source", "fifo"])
 def test_commands_replace_only_regular_files(tmp_path: Path, command: str, name: str, kind: str) -> None:
-    write_plan(tmp_path)
+    write_ages_plan(tmp_path)
     path = tmp_path / name
     if kind == "fifo":
         os.mkfifo(path)
@@ -666,7 +666,7 @@ def test_commands_replace_only_regular_files(tmp_path: Path, command: str, name:
 @pytest.mark.parametrize("linked", [False, True])
 def test_commands_do_not_replace_their_inputs(tmp_path: Path, command: str, name: str, linked: bool) -> None:
     """Refuse to overwrite the table or plan that the document describes."""
-    write_plan(tmp_path)
+    write_ages_plan(tmp_path)
     before = (tmp_path / name).read_bytes()
     path = tmp_path / name
     if linked:  # another name of the same file
@@ -681,7 +681,7 @@ def test_draft_save_does_not_replace_its_table(tmp_path: Path) -> None:
     """The Python interface refuses it as the command does."""
     from shoal.api.functions import draft
 
-    write_plan(tmp_path)
+    write_ages_plan(tmp_path)
     before = (tmp_path / "source.csv").read_bytes()
     drafted = draft(tmp_path / "source.csv", folder=tmp_path, rehearse=False)
     with pytest.raises(OutputError, match="must not be"):

@@ -15,6 +15,7 @@ import shoal
 from shoal.errors import PlanError
 from shoal.schema import Column, Role
 from shoal.table.pseudonyms import KEY_VARIABLE, pseudonym, read_key
+from tests.builders.plans import write_plan
 
 
 @pytest.fixture
@@ -29,14 +30,19 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def write_plan(folder, output="", method=""):
-    plan = folder / "plan.toml"
-    plan.write_text(
-        '[source]\npath = "source.csv"\n[columns.name]\nrole = "identifier"\npseudonym = true\n[columns.age]\n'
-        'role = "quasi-identifier"\n[columns.other]\nrole = "other"\n[[models]]\nname = "k-anonymity"\nk = 3\n'
-        f'{method}[output]\npath = "released.csv"\noverwrite = true\n{output}'
+def write_name_plan(folder, *, method=None, pseudonym=True, **output):
+    """Write a plan that publishes the names as pseudonyms, or not at all."""
+    return write_plan(
+        folder,
+        columns={
+            "name": {"role": "identifier", "pseudonym": pseudonym},
+            "age": "quasi-identifier",
+            "other": "other",
+        },
+        models="k-anonymity k=3",
+        method=method,
+        output={"path": "released.csv", "overwrite": True, **output},
     )
-    return plan
 
 
 def names_in(folder):
@@ -52,9 +58,9 @@ def test_pseudonym_definition():
     assert pseudonym(b"l" * 32, "name", "Rick") != expected
 
 
-@pytest.mark.parametrize("method", ["", '[method]\nname = "mondrian"\n'])
+@pytest.mark.parametrize("method", [None, "mondrian"])
 def test_identifiers_become_pseudonyms(folder, method):
-    plan = write_plan(folder, 'pseudonym_key = "secret/key"\n', method)
+    plan = write_name_plan(folder, method=method, pseudonym_key="secret/key")
     release = shoal.release(plan)
     published = names_in(folder)
     key = (folder / "secret" / "key").read_bytes()
@@ -77,9 +83,9 @@ def test_identifiers_become_pseudonyms(folder, method):
 
 def test_key_from_the_environment(folder, monkeypatch):
     with pytest.raises(PlanError, match="Pseudonyms need a key"):
-        shoal.release(write_plan(folder))
+        shoal.release(write_name_plan(folder))
     monkeypatch.setenv(KEY_VARIABLE, str(folder / "secret" / "key"))
-    shoal.release(write_plan(folder))
+    shoal.release(write_name_plan(folder))
     assert len(names_in(folder)) == 6
 
 
@@ -108,8 +114,6 @@ def test_only_identifiers_have_pseudonyms():
 
 
 def test_without_pseudonyms_identifiers_are_dropped(folder):
-    plan = write_plan(folder)
-    plan.write_text(plan.read_text().replace("pseudonym = true\n", ""))
-    release = shoal.release(plan)
+    release = shoal.release(write_name_plan(folder, pseudonym=False))
     assert "name" not in (folder / "released.csv").read_text()
     assert "pseudonyms" not in release.certificate.content

@@ -33,7 +33,7 @@ from shoal.io.publish import (
     staging_of,
 )
 from tests.builders.processes import in_child
-from tests.builders.publishing import names, write_plan
+from tests.builders.publishing import names, write_ages_plan
 
 STEPS = ("open", "write", "fsync", "replace", "rename", "unlink", "mkdir", "rmdir")
 STOPS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
@@ -296,11 +296,11 @@ def test_release_command_stopped_at_every_other_step(tmp_path: Path, target: str
     first, second = tmp_path / "first", tmp_path / "second"
     for folder, level in ((first, 1), (second, 2)):
         folder.mkdir()
-        release(write_plan(folder, level=level, target=target), save_recoding=True)
+        release(write_ages_plan(folder, level=level, target=target), save_recoding=True)
         (folder / "plan.toml").unlink()
     before, after = files(first), files(second)
     work = tmp_path / "work"
-    plan = write_plan(tmp_path, level=2, target=str(work / target))
+    plan = write_ages_plan(tmp_path, level=2, target=str(work / target))
     ended = {True: 0, False: 0}
     for step in range(0, 300, 2):
         number = STOPS[step // 2 % 3]

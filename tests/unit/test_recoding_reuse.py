@@ -12,19 +12,32 @@ import pytest
 
 import shoal
 from shoal.errors import InfeasibleError, OutputError, PlanError
+from tests.builders.plans import write_plan
+
+INTERVALS = {"intervals": [5, 20]}
+DIGITS = {"prefix": True}
+SUPPRESSING = {"name": "full-domain", "suppression": 0.1}
 
 
-def write_plan(folder, rows, name="plan", output="released", method='name = "full-domain"\nsuppression = 0.1', zips=""):
-    (folder / f"{name}.csv").write_text("age,zip,illness\n" + "".join(f"{a},{z},{i}\n" for a, z, i in rows))
-    plan = folder / f"{name}.toml"
-    plan.write_text(
-        f'[source]\npath = "{name}.csv"\n'
-        f'[columns.age]\nrole = "quasi-identifier"\nhierarchy = {{ intervals = [5, 20] }}\n'
-        f'[columns.zip]\nrole = "quasi-identifier"\nhierarchy = {{ prefix = true{zips} }}\n'
-        f'[columns.illness]\nrole = "sensitive"\n[[models]]\nname = "k-anonymity"\nk = 3\n[method]\n{method}\n'
-        f'[output]\npath = "{output}.csv"\n'
+def write_delivery(folder, rows, name="plan", output="released", method=SUPPRESSING, age=INTERVALS, zip_code=DIGITS):
+    """Write a delivery and its plan.
+
+    ``age`` and ``zip_code`` are hierarchies; an age without one is another column.
+    """
+    return write_plan(
+        folder,
+        table="age,zip,illness\n" + "".join(f"{a},{z},{i}\n" for a, z, i in rows),
+        columns={
+            "age": {"role": "quasi-identifier", "hierarchy": age} if age else "other",
+            "zip": {"role": "quasi-identifier", "hierarchy": zip_code},
+            "illness": "sensitive",
+        },
+        models="k-anonymity k=3",
+        method=method,
+        source=f"{name}.csv",
+        output=f"{output}.csv",
+        name=name,
     )
-    return plan
 
 
 FIRST = [(20 + n % 10, 14240 + n % 3, "abcd"[n % 4]) for n in range(40)]
@@ -37,13 +50,13 @@ def rows_of(path):
 
 
 def test_next_delivery_at_the_same_levels(tmp_path):
-    first = shoal.release(write_plan(tmp_path, FIRST, "first", "one"), save_recoding=True)
+    first = shoal.release(write_delivery(tmp_path, FIRST, "first", "one"), save_recoding=True)
     saved = json.loads((tmp_path / "one.recoding").read_text())
     assert saved["levels"] == first.certificate["levels"]
     assert saved["release"]["sha256"] == first.certificate["output"]["sha256"]
     text = (tmp_path / "one.recoding").read_text()
     assert "1424" not in text
-    plan = write_plan(tmp_path, NEXT, "second", "two", 'name = "mondrian"')
+    plan = write_delivery(tmp_path, NEXT, "second", "two", "mondrian")
     second = shoal.release(plan, recoding=tmp_path / "one.recoding", previous=tmp_path / "one.csv")
     assert second.certificate["levels"] == first.certificate["levels"]
     assert second.certificate["method"]["name"] == "levels"
@@ -58,12 +71,12 @@ def test_next_delivery_at_the_same_levels(tmp_path):
 
 def test_reused_recoding_is_verified_again(tmp_path):
     """A rare person is suppressed within the limit and refused beyond it."""
-    shoal.release(write_plan(tmp_path, FIRST, "first", "one"), save_recoding=True)
+    shoal.release(write_delivery(tmp_path, FIRST, "first", "one"), save_recoding=True)
     rare = [*FIRST, (95, 99999, "a")]
-    plan = write_plan(tmp_path, rare, "rare", "two")
+    plan = write_delivery(tmp_path, rare, "rare", "two")
     release = shoal.release(plan, recoding=tmp_path / "one.recoding")
     assert release.certificate["suppressed"] == 1
-    strict = write_plan(tmp_path, rare, "strict", "three", 'name = "full-domain"')
+    strict = write_delivery(tmp_path, rare, "strict", "three", "full-domain")
     with pytest.raises(InfeasibleError, match="At these levels"):
         shoal.release(strict, recoding=tmp_path / "one.recoding")
     assert not (tmp_path / "three.csv").exists()
@@ -76,8 +89,8 @@ def test_intersection_attack_by_hand(tmp_path):
     """
     people = [(20, 14240), (21, 14240), (22, 14241), (25, 14240), (26, 14241), (27, 14241)]
     rows = [(age, code, "ab"[n % 2]) for n, (age, code) in enumerate(people)]
-    shoal.release(write_plan(tmp_path, rows, "ages", "one", 'name = "levels"\nlevels = { age = 1, zip = 5 }'))
-    codes = write_plan(tmp_path, rows, "codes", "two", 'name = "levels"\nlevels = { age = 3, zip = 0 }')
+    shoal.release(write_delivery(tmp_path, rows, "ages", "one", {"name": "levels", "levels": {"age": 1, "zip": 5}}))
+    codes = write_delivery(tmp_path, rows, "codes", "two", {"name": "levels", "levels": {"age": 3, "zip": 0}})
     release = shoal.release(codes, previous=tmp_path / "one.csv")
     assert release.certificate["smallest_group"] == 3
     assert release.certificate["intersection"] == {
@@ -86,25 +99,23 @@ def test_intersection_attack_by_hand(tmp_path):
 
 
 def test_local_recoding_cannot_be_saved(tmp_path):
-    plan = write_plan(tmp_path, FIRST, method='name = "mondrian"')
+    plan = write_delivery(tmp_path, FIRST, method="mondrian")
     with pytest.raises(PlanError, match="local"):
         shoal.release(plan, save_recoding=True)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["plan.csv", "plan.toml"]
 
 
 def test_mismatched_plans_are_refused(tmp_path):
-    shoal.release(write_plan(tmp_path, FIRST, "first", "one"), save_recoding=True)
+    shoal.release(write_delivery(tmp_path, FIRST, "first", "one"), save_recoding=True)
     saved = tmp_path / "one.recoding"
-    longer = write_plan(tmp_path, [(a, z * 10, i) for a, z, i in FIRST], "longer", "two")
+    longer = write_delivery(tmp_path, [(a, z * 10, i) for a, z, i in FIRST], "longer", "two")
     with pytest.raises(PlanError, match=r"'zip' had 5 levels.*has 6 now"):
         shoal.release(longer, recoding=saved)
-    fixed = write_plan(tmp_path, NEXT, "fixed", "two", zips=", length = 5")
+    fixed = write_delivery(tmp_path, NEXT, "fixed", "two", zip_code={"prefix": True, "length": 5})
     assert shoal.release(fixed, recoding=saved).certificate["released"] == 60
     with pytest.raises(OutputError, match="exists"):
-        shoal.release(write_plan(tmp_path, FIRST, "first", "one"), save_recoding=True)
-    other = tmp_path / "other.toml"
-    text = (tmp_path / "fixed.toml").read_text().replace("two.csv", "four.csv")
-    other.write_text(text.replace('"quasi-identifier"\nhierarchy = { intervals = [5, 20] }', '"other"'))
+        shoal.release(write_delivery(tmp_path, FIRST, "first", "one"), save_recoding=True)
+    other = write_delivery(tmp_path, NEXT, "other", "four", zip_code={"prefix": True, "length": 5}, age=None)
     with pytest.raises(PlanError, match="differ in 'age'"):
         shoal.release(other, recoding=saved)
 
@@ -114,21 +125,19 @@ def test_changed_rule_of_the_same_height_is_refused(tmp_path):
 
     At level 1 the first release shows ages by 5; the next would show them by 10.
     """
-    shoal.release(write_plan(tmp_path, FIRST, "first", "one"), save_recoding=True)
-    plan = write_plan(tmp_path, NEXT, "second", "two")
-    plan.write_text(plan.read_text().replace("[5, 20]", "[10, 20]"))
+    shoal.release(write_delivery(tmp_path, FIRST, "first", "one"), save_recoding=True)
+    plan = write_delivery(tmp_path, NEXT, "second", "two", age={"intervals": [10, 20]})
     with pytest.raises(PlanError, match="'age' is not the one"):
         shoal.release(plan, recoding=tmp_path / "one.recoding")
     assert not (tmp_path / "two.csv").exists()
-    plan.write_text(plan.read_text().replace("[10, 20]", "[5.0, 20.0]"))  # another way to write the same
+    write_delivery(tmp_path, NEXT, "second", "two", age={"intervals": [5.0, 20.0]})  # another way to write the same
     assert shoal.release(plan, recoding=tmp_path / "one.recoding").certificate["released"] > 0
     ages = sorted({row["age"] for row in rows_of(tmp_path / "second.csv")})
-    tree = f"tree = {{ all = {{ some = {json.dumps(ages[:2])}, others = {json.dumps(ages[2:])} }} }}"
-    plan.write_text(plan.read_text().replace("intervals = [5.0, 20.0]", tree))  # a list instead of a rule
+    tree = {"all": {"some": ages[:2], "others": ages[2:]}}
+    write_delivery(tmp_path, NEXT, "second", "two", age={"tree": tree})  # a list instead of a rule
     with pytest.raises(PlanError, match="'age' is not the one"):
         shoal.release(plan, recoding=tmp_path / "one.recoding", overwrite=True)
-    plan = write_plan(tmp_path, NEXT, "second", "two")
-    plan.write_text(plan.read_text().replace("[5, 20]", "[10, 20]"))
+    write_delivery(tmp_path, NEXT, "second", "two", age={"intervals": [10, 20]})
     older = json.loads((tmp_path / "one.recoding").read_text())
     del older["rules"]  # as saved by versions without rules
     (tmp_path / "older.recoding").write_text(json.dumps(older))
@@ -138,18 +147,19 @@ def test_changed_rule_of_the_same_height_is_refused(tmp_path):
 def test_growing_trees_and_other_date_formats_are_accepted(tmp_path):
     def plan(name, towns, form, dates):
         rows = "".join(f"{town},{date}\n" for town in towns for date in dates for _ in range(4))
-        (tmp_path / f"{name}.csv").write_text(f"town,day\n{rows}")
-        tree = ", ".join(f'"{town}"' for town in towns)
-        (tmp_path / f"{name}.toml").write_text(
-            f'[source]\npath = "{name}.csv"\n[columns.town]\nrole = "quasi-identifier"\n'
-            f'hierarchy = {{ tree = {{ all = [{tree}] }} }}\n[columns.day]\nrole = "quasi-identifier"\n'
-            f'hierarchy = {{ dates = ["month", "year"]{form} }}\n[[models]]\nname = "k-anonymity"\nk = 3\n'
-            f'[output]\npath = "{name}-released.csv"\n'
+        hierarchies = {"town": {"tree": {"all": towns}}, "day": {"dates": ["month", "year"], **form}}
+        return write_plan(
+            tmp_path,
+            table=f"town,day\n{rows}",
+            columns={column: {"role": "quasi-identifier", "hierarchy": h} for column, h in hierarchies.items()},
+            models="k-anonymity k=3",
+            source=f"{name}.csv",
+            output=f"{name}-released.csv",
+            name=name,
         )
-        return tmp_path / f"{name}.toml"
 
-    shoal.release(plan("one", ["A", "B"], "", ["2024-01-05", "2024-02-07"]), save_recoding=True)
-    other = plan("two", ["A", "B", "C"], ', format = "%d.%m.%Y"', ["05.03.2024", "07.04.2024"])
+    shoal.release(plan("one", ["A", "B"], {}, ["2024-01-05", "2024-02-07"]), save_recoding=True)
+    other = plan("two", ["A", "B", "C"], {"format": "%d.%m.%Y"}, ["05.03.2024", "07.04.2024"])
     release = shoal.release(other, recoding=tmp_path / "one-released.recoding")
     assert release.certificate["released"] == 24
 
@@ -160,7 +170,7 @@ def test_growing_trees_and_other_date_formats_are_accepted(tmp_path):
      '{"format": "shoal recoding 1", "levels": {"age": "1"}, "heights": {"age": 1}}', "\xff"],
 )  # fmt: skip
 def test_invalid_recoding_files(tmp_path, content):
-    plan = write_plan(tmp_path, FIRST)
+    plan = write_delivery(tmp_path, FIRST)
     (tmp_path / "x.recoding").write_text(content, encoding="latin-1")
     with pytest.raises(PlanError, match="not a recoding"):
         shoal.release(plan, recoding=tmp_path / "x.recoding")
@@ -172,8 +182,8 @@ def test_command(tmp_path, monkeypatch, capsys):
     from shoal.cli.app import app
 
     monkeypatch.chdir(tmp_path)
-    write_plan(tmp_path, FIRST, "first", "one")
-    write_plan(tmp_path, NEXT, "second", "two")
+    write_delivery(tmp_path, FIRST, "first", "one")
+    write_delivery(tmp_path, NEXT, "second", "two")
     app(["release", "first.toml", "--save-recoding"], standalone_mode=False)
     app(["release", "second.toml", "--recoding", "one.recoding", "--previous", "one.csv"], standalone_mode=False)
     assert "0 of 60 people are left in a crowd of fewer than 3" in " ".join(capsys.readouterr().out.split())

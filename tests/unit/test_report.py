@@ -24,6 +24,7 @@ from shoal.report import render
 from shoal.report.wording import _METHODS
 from shoal.results.report_facts import safe_cells
 from shoal.schema import Cuts, Flat, Prefix, Tree, Widths
+from tests.builders.plans import write_plan
 
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>"
 
@@ -449,27 +450,28 @@ def test_every_method_has_a_report(name):
 # -- the file --------------------------------------------------------------------------------------
 
 
-def write_plan(folder: Path, output: str = "") -> Path:
-    (folder / "source.csv").write_text("age\n" + "".join(f"{20 + n % 4}\n" for n in range(40)))
-    plan = folder / "plan.toml"
-    plan.write_text(
-        '[source]\npath = "source.csv"\n[columns.age]\nrole = "quasi-identifier"\n[[models]]\nname = "k-anonymity"\n'
-        f'k = 5\n[output]\npath = "released.csv"\n{output}'
+def write_age_plan(folder: Path, **output: bool) -> Path:
+    """Write a plan for forty people of four ages."""
+    return write_plan(
+        folder,
+        table="age\n" + "".join(f"{20 + n % 4}\n" for n in range(40)),
+        columns={"age": "quasi-identifier"},
+        models="k-anonymity k=5",
+        output={"path": "released.csv", **output},
     )
-    return plan
 
 
 def test_report_written_next_to_the_table(tmp_path):
-    release = shoal.release(write_plan(tmp_path))
+    release = shoal.release(write_age_plan(tmp_path))
     page = (tmp_path / "released.report.html").read_text(encoding="utf-8")
     assert page == render(release)
     assert release.certificate["output"]["sha256"] in page
 
 
 def test_report_false_removes_the_old_report(tmp_path):
-    shoal.release(write_plan(tmp_path))
+    shoal.release(write_age_plan(tmp_path))
     assert report_of(tmp_path / "released.csv").exists()
-    release = shoal.release(write_plan(tmp_path, "report = false\noverwrite = true\n"))
+    release = shoal.release(write_age_plan(tmp_path, report=False, overwrite=True))
     assert not report_of(tmp_path / "released.csv").exists()
     assert release.description is None
     with pytest.raises(ValueError, match="without a description"):
@@ -479,7 +481,7 @@ def test_report_false_removes_the_old_report(tmp_path):
 def test_existing_report_is_not_overwritten(tmp_path):
     (tmp_path / "released.report.html").write_text("mine")
     with pytest.raises(shoal.OutputError, match=r"released\.report\.html' exists"):
-        shoal.release(write_plan(tmp_path))
+        shoal.release(write_age_plan(tmp_path))
     assert (tmp_path / "released.report.html").read_text() == "mine"
 
 

@@ -28,6 +28,7 @@ from shoal.io.engines.spark import DriverMemory, SparkEngine
 from shoal.io.formats.csv_dialect import CsvFormat
 from shoal.io.publish import sha256_of
 from shoal.schema import Column, Role, Schema, Widths
+from tests.builders.plans import write_plan
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -438,12 +439,14 @@ def run(folder, *arguments, **environment):
 @pytest.fixture
 def folder(tmp_path):
     (tmp_path / "tmp").mkdir()
-    (tmp_path / "in.csv").write_text("place,note\n" + "a,1\n" * 3 + "b,2\n" * 3)
-    (tmp_path / "plan.toml").write_text(
-        'source = { path = "in.csv" }\noutput = { path = "out.parquet", report = false }\n'
-        'columns = { place = { role = "quasi-identifier" }, note = { role = "other" } }\n'
-        'models = [{ name = "k-anonymity", k = 3 }]\n'
-        f'engine = {{ options = {{ "spark.driver.extraJavaOptions" = "{QUICK}" }}, name = "spark" }}\n'
+    write_plan(
+        tmp_path,
+        table="place,note\n" + "a,1\n" * 3 + "b,2\n" * 3,
+        columns={"place": "quasi-identifier", "note": "other"},
+        models="k-anonymity k=3",
+        source="in.csv",
+        output={"path": "out.parquet", "report": False},
+        engine={"name": "spark", "options": {"spark.driver.extraJavaOptions": QUICK}},
     )
     return tmp_path
 

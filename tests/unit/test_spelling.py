@@ -30,6 +30,7 @@ from shoal.io.engines import open_engine
 from shoal.io.engines.base import Source
 from shoal.schema import Categories, Column, Ordered, Role, Schema, Table, Tree
 from shoal.schema.spelling import canonical, fold, fold_any_text
+from tests.builders.plans import write_plan
 from tests.reference import spelling as reference
 
 SPELLINGS = ["HIV", "hiv", "HIV ", "HIV\u00a0"]
@@ -391,12 +392,14 @@ def test_only_a_sensitive_column_is_exact() -> None:
 
 
 def test_folded_spellings_on_terminal_json_and_report(tmp_path: Path) -> None:
-    table, plan = tmp_path / "t.csv", tmp_path / "plan.toml"
-    table.write_text("age,illness\n" + "".join(f"30,{text}\n" for text in [*SPELLINGS, "flu"]), encoding="utf-8")
-    plan.write_text(
-        '[source]\npath = "t.csv"\n[columns.age]\nrole = "quasi-identifier"\n[columns.illness]\nrole = "sensitive"\n'
-        '[[models]]\nname = "p-sensitive"\np = 2\n[[models]]\nname = "k-anonymity"\nk = 2\n'
-        '[output]\npath = "r.csv"\noverwrite = true\n'
+    table = tmp_path / "t.csv"
+    plan = write_plan(
+        tmp_path,
+        table="age,illness\n" + "".join(f"30,{text}\n" for text in [*SPELLINGS, "flu"]),
+        columns={"age": "quasi-identifier", "illness": "sensitive"},
+        models=["p-sensitive p=2", "k-anonymity k=2"],
+        source=table.name,
+        output={"path": "r.csv", "overwrite": True},
     )
     run = CliRunner()
     result = run.invoke(app, ["release", str(plan)])

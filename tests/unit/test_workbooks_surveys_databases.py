@@ -29,6 +29,7 @@ from shoal.io.engines.base import Source
 from shoal.io.engines.duckdb import DuckDBEngine
 from shoal.io.formats import ColumnLabels, Options, Writing, sandbox
 from shoal.io.formats.partitioned import common_schema
+from tests.builders.plans import write_plan
 
 pytest.importorskip("pyreadstat")
 pytest.importorskip("fastexcel")
@@ -461,14 +462,12 @@ def test_release_to_standard_output_prints_only_the_table(tmp_path):
     document = plan(tmp_path / "people.sav", tmp_path / "r.csv")
     shoal.release(document)
     document["output"]["path"] = "-"
-    import tomli_w
-
     command = [sys.executable, "-c", "import shoal.cli; shoal.cli.main()", "release", str(tmp_path / "plan.toml")]
-    (tmp_path / "plan.toml").write_text(tomli_w.dumps(document))
+    write_plan(tmp_path, **document)
     done = subprocess.run(command, capture_output=True)
     assert done.stdout == (tmp_path / "r.csv").read_bytes(), done.stderr
     document["models"][0]["k"] = 1000
-    (tmp_path / "plan.toml").write_text(tomli_w.dumps(document))
+    write_plan(tmp_path, **document)
     done = subprocess.run(command, capture_output=True)
     assert (done.returncode, done.stdout) == (3, b"")
 

@@ -27,6 +27,7 @@ from shoal.web.plan_edits import (
     locate,
 )
 from shoal.web.translations import SENTENCES, TEXTS, translate_error, translate_sentence
+from tests.builders.plans import write_plan
 from tests.builders.server import Server, slow_project
 
 SHOAL = [sys.executable, "-c", "from shoal.cli import main; main()"]
@@ -805,9 +806,12 @@ def test_sheet_of_the_plan_is_read(server):
         sheet = book.add_worksheet("people")
         for line, row in enumerate([("age", "sex"), *((20 + n % 3, "mf"[n % 2]) for n in range(12))]):
             sheet.write_row(line, 0, row)
-    (server.root / "book.toml").write_text(
-        '[source]\npath = "book.xlsx"\nsheet = "people"\n[columns.age]\nrole = "quasi-identifier"\n[columns.sex]\n'
-        'role = "quasi-identifier"\n[[models]]\nname = "k-anonymity"\nk = 2\n[output]\npath = "o.csv"\n'
+    write_plan(
+        server.root,
+        columns={"age": "quasi-identifier", "sex": "quasi-identifier"},
+        source={"path": "book.xlsx", "sheet": "people"},
+        output="o.csv",
+        name="book",
     )
     project = server.json("POST", "/api/projects", {"path": "book.toml"})["project"]
     assert server.act(project, action="look")["result"]["names"] == ["age", "sex"]
