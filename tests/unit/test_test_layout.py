@@ -44,8 +44,8 @@ def test_no_module_imports_a_test_module():
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("from tests.unit.test_output import names", ["tests.unit.test_output.names"]),
-        ("def f():\n    from tests.unit import test_output", ["tests.unit.test_output"]),
+        ("from tests.io.test_output import names", ["tests.io.test_output.names"]),
+        ("def f():\n    from tests.io import test_output", ["tests.io.test_output"]),
         ("import tests.web.conftest", ["tests.web.conftest"]),
         ("from tests import conformance", ["tests.conformance"]),
         ("from .test_output import names", [".test_output.names"]),
