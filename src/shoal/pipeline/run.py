@@ -64,6 +64,11 @@ from shoal.verification.check import CheckResult, check_relation
 
 LossChart = Callable[[Plan, Progress], str]
 """Function that charts the sources of a plan's loss, as HTML."""
+INTRUDER_WITHOUT_LIST = "somebody who looks for one person and has no list of the others"
+"""Intruder that `known`, key sets and the loose reading cover: k rows that match need not be k rows that are possible.
+
+See Gionis, Mazza and Tassa, 2008: (k, k)-anonymity is weaker than global (1, k)-anonymity.
+"""
 ABOUT_THE_SOURCE = ("source", "rows", "suppressed", "loss", "bound", "risk")
 """Certificate keys that reveal more than the release; see :attr:`shoal.methods.Method.reveals_source`."""
 
@@ -612,6 +617,8 @@ def _certificate(plan: Plan, decided: Decided, checked: CheckResult, extra: Mapp
     column_labels = {name: found.label for name, found in decided.origin.labels.items() if found.label}
     if labels := {name: text for name, text in column_labels.items() if name in decided.released.columns}:
         content["labels"] = labels
+    if plan.method.wildcard is not None or partial_knowledge_models(plan.model):
+        content["intruder"] = INTRUDER_WITHOUT_LIST
     if not plan.method.reveals_source:
         content = {key: value for key, value in content.items() if key not in ABOUT_THE_SOURCE}
     return Certificate(content, decided.facts)
