@@ -11,7 +11,7 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -64,6 +64,11 @@ from shoal.verification.check import CheckResult, check_relation
 
 LossChart = Callable[[Plan, Progress], str]
 """Function that charts the sources of a plan's loss, as HTML."""
+INTRUDER_WITHOUT_LIST = "somebody who looks for one person and has no list of the others"
+"""Intruder that `known`, key sets and the loose reading cover: k rows that match need not be k rows that are possible.
+
+See Gionis, Mazza and Tassa, 2008: (k, k)-anonymity is weaker than global (1, k)-anonymity.
+"""
 ABOUT_THE_SOURCE = ("source", "rows", "suppressed", "loss", "bound", "risk")
 """Certificate keys that reveal more than the release; see :attr:`shoal.methods.Method.reveals_source`."""
 
@@ -445,8 +450,8 @@ def check(
     quasi_identifiers, sensitive
         Column names; for sensitive columns with categories, order or hierarchy a mapping to :class:`Column`.
     person
-        Columns that jointly identify a person; people are counted then. The person column of a plan is not part of its
-        release: without this parameter, rows are counted.
+        Columns that jointly identify a person; people are counted then. By default those of the plan, if the table has
+        them. A release has none: rows are counted then, and the result is not complete.
     plan
         A plan that provides roles, models, engine and time zone instead.
     memory, engine
@@ -466,8 +471,11 @@ def check(
         schema, wildcard = plan.schema.of_rows.published, plan.method.wildcard
         if plan.schema.linked and not person:
             person = plan.schema.person[:1]  # the release has it as a pseudonym
+        if plan.schema.person and not person and _has_columns(data, source, plan, plan.schema.person):
+            person = plan.schema.person
         # without a person, rows are counted; some models do not apply to rows
         chosen = [part for part in plan.model_of_rows.parts if person or not part.requires_people]
+        unanswered = () if person else _unanswered_without_people(plan)
     else:
         quasi = as_names(quasi_identifiers, "quasi-identifiers")
         named = sensitive
@@ -477,7 +485,7 @@ def check(
         if both:
             raise PlanError(f"A column must have one role; {both[0]!r} is both quasi-identifier and sensitive.")
         schema = Schema({name: Column(Role.QUASI_IDENTIFIER) for name in quasi} | dict(named))
-        chosen, wildcard = [], None
+        chosen, wildcard, unanswered = [], None, ()
     chosen += as_models(models)
     model = combine(chosen)
     person = as_names(person, "persons")
@@ -500,7 +508,8 @@ def check(
             data = frame_to_arrow(data)
             counted = count_in_memory(data, (*schema.quasi_identifiers, *schema.sensitive))
             if counted is not None:
-                return check_relation(None, counted[0], schema, chosen, counted=counted[1])
+                found = check_relation(None, counted[0], schema, chosen, counted=counted[1])
+                return replace(found, unanswered=(*unanswered, *found.unanswered))
     zone = time_zone or _time_zone(plan)
     opening = open_engine(settings, data, progress=timer.report_fraction, time_zone=zone)
     with limit_threads(settings.threads if settings else None), opening as opened, timer("checking"):
@@ -508,7 +517,25 @@ def check(
         if person:
             require_columns(table, person)
             table = number_people(opened, table, person).table
-        return check_relation(opened, table, schema, chosen, wildcard)
+        found = check_relation(opened, table, schema, chosen, wildcard)
+        return replace(found, unanswered=(*unanswered, *found.unanswered))
+
+
+def _has_columns(data: Any, source: CsvFormat | None, plan: Plan, names: Sequence[str]) -> bool:
+    """Return whether a table has all of some columns."""
+    with open_engine(plan.engine, data, time_zone=_time_zone(plan)) as engine:
+        return set(names) <= set(engine.read(source_of(data, source or CsvFormat())).columns)
+
+
+def _unanswered_without_people(plan: Plan) -> tuple[str, ...]:
+    """List the parts of a plan's question that need people."""
+    if not plan.schema.person:
+        return ()
+    names = sorted({part.name for part in plan.model_of_rows.parts if part.requires_people})
+    return (
+        "The plan counts people, and the table has no column that identifies them: rows were counted.",
+        *(f"The model {name} applies to people only and was not checked." for name in names),
+    )
 
 
 def minimal_recodings(plan: PlanLike, data: Any = None, *, progress: Progress = quiet) -> list[MinimalRecoding]:
@@ -590,6 +617,8 @@ def _certificate(plan: Plan, decided: Decided, checked: CheckResult, extra: Mapp
     column_labels = {name: found.label for name, found in decided.origin.labels.items() if found.label}
     if labels := {name: text for name, text in column_labels.items() if name in decided.released.columns}:
         content["labels"] = labels
+    if plan.method.wildcard is not None or partial_knowledge_models(plan.model):
+        content["intruder"] = INTRUDER_WITHOUT_LIST
     if not plan.method.reveals_source:
         content = {key: value for key, value in content.items() if key not in ABOUT_THE_SOURCE}
     return Certificate(content, decided.facts)

@@ -15,6 +15,7 @@ from shoal.results.release import (
     Certificate,
     ReleaseResult,
     bound_sentences,
+    intruder_warnings,
     partial_knowledge_sentence,
     people_warnings,
     utility_warnings,
@@ -119,7 +120,7 @@ def _warnings(content: Mapping[str, Any]) -> str:
 
     Empty where there is none.
     """
-    warnings = [*utility_warnings(content), *people_warnings(content)]
+    warnings = [*utility_warnings(content), *intruder_warnings(content), *people_warnings(content)]
     items = "".join(f"<li>{prose(warning['text'], 800)}</li>" for warning in warnings)
     return f"<ul>{items}</ul>" if items else ""
 

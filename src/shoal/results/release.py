@@ -145,7 +145,7 @@ class ReleaseResult(Displayable, Generic[Table]):
                 f"loses less than {search.lower_bound:.6g}."
             )
             found.append({"code": "not-optimal", "text": text})
-        return found + people_warnings(self.certificate.content)
+        return found + intruder_warnings(self.certificate.content) + people_warnings(self.certificate.content)
 
     def summary(self) -> Summary:
         """Return figures, loss, bounds and warnings for display."""
@@ -239,6 +239,17 @@ def bound_sentences(content: Mapping[str, Any]) -> list[str]:
     digits = max(0, 3 - math.floor(math.log10(least))) if least > 0 else 0
     bound_text = f"{math.floor(least * 10**digits) / 10**digits:.4g}"  # rounded down
     return [f"The release loses {lost} ({measure}); no release of this kind can lose less than {bound_text}."]
+
+
+def intruder_warnings(content: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Return the warning about intruders that the promise does not cover."""
+    if "intruder" not in content:
+        return []
+    text = (
+        f"The promise holds against {content['intruder']}. Somebody with a list of everybody in the table can exclude "
+        f"some of the rows that match a person."
+    )
+    return [{"code": "no-list", "text": text}]
 
 
 def people_warnings(content: Mapping[str, Any]) -> list[dict[str, str]]:

@@ -128,6 +128,18 @@ class CheckResult(Displayable):
     average: float | None = None
     people: PeopleCounts | None = None
     """Numbers of people, where people were counted."""
+    unanswered: tuple[str, ...] = ()
+    """Parts of the plan's question that this table alone cannot answer, as sentences."""
+
+    @property
+    def complete(self) -> bool:
+        """Return whether the whole question was answered."""
+        return not self.unanswered
+
+    @property
+    def unit(self) -> str:
+        """The unit that was counted: rows or people."""
+        return "rows" if self.people is None else "people"
 
     @property
     def holds(self) -> bool:
@@ -150,7 +162,9 @@ class CheckResult(Displayable):
         ]
         figures = (("rows", self.rows), ("groups", self.groups), ("rows in the smallest", self.smallest_group))
         title = "The table meets the models" if self.holds else "The table does not meet the models"
-        return Summary(title, figures, (), [Grid("Models", ("model", "asked for", "holds", "has", "failing"), rows)])
+        return Summary(
+            title, figures, self.unanswered, [Grid("Models", ("model", "asked for", "holds", "has", "failing"), rows)]
+        )
 
     @property
     def risk(self) -> dict[str, float]:
@@ -166,6 +180,9 @@ class CheckResult(Displayable):
         """Return the result for JSON."""
         return {
             "holds": self.holds,
+            "complete": self.complete,
+            **({"unanswered": list(self.unanswered)} if self.unanswered else {}),
+            "unit": self.unit,
             "rows": self.rows,
             "groups": self.groups,
             "smallest_group": self.smallest_group,
@@ -287,9 +304,16 @@ def _with_sets(
         if not isinstance(part, PartialKnowledge) and not verdict.holds:
             fails |= ~part.assess(groups).holds
     failing = np.sort(groups.size[fails]).tolist()
+    undecided = sorted(
+        {v.name for v in verdicts if v.facts and v.facts["person_to_rows"] is not True and known is None}
+    )
     return replace(
         result,
         models=tuple(verdicts),
+        unanswered=tuple(
+            f"Whether enough rows match every person ({name}, partial knowledge) needs the original to decide."
+            for name in undecided
+        ),
         failing_groups=len(failing),
         failing_rows=sum(failing),
         failing_sizes=tuple(failing),
