@@ -1,5 +1,5 @@
 # Every target sets up what it needs: a virtual environment in .venv with locked dependencies.
-.PHONY: setup demo docs test checkers check fuzz mutants wheel bench reproduce clean
+.PHONY: setup demo docs test test-fast checkers check fuzz mutants wheel bench reproduce clean
 
 PYTHON ?= python3
 READY = .venv/.ready
@@ -41,11 +41,16 @@ docs: $(DOCS)
 	.venv-docs/bin/python -m docs.making.checking site
 	@echo "Open site/index.html."
 
+# All lanes: unit, integration (files, command line, engines on this machine), system (Spark, PostgreSQL, browser, kills).
 test: $(COMPILED) checkers
 	scripts/java
 	scripts/browser
 	scripts/postgres
 	.venv/bin/python -m pytest -n 2 --dist loadgroup
+
+# The unit lane alone: no Java, browser, PostgreSQL or farms of subprocesses.
+test-fast: $(COMPILED)
+	.venv/bin/python -m pytest -n 2 tests/unit
 
 # Fresh cases each time; what fails is kept in tests/corpus/, which the tests replay. make fuzz SECONDS=60 SEED=1
 SECONDS ?= 600
@@ -53,10 +58,10 @@ fuzz: $(COMPILED)
 	.venv/bin/python -m tools.fuzz --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
 
 # An HTML validator and an accessibility engine for the report, where npm is there; without them their tests are skipped.
-checkers: tests/browser/node_modules/.ready
+checkers: tests/system/browser/node_modules/.ready
 
-tests/browser/node_modules/.ready: tests/browser/package-lock.json
-	@if command -v npm >/dev/null; then (cd tests/browser && npm ci --silent && touch node_modules/.ready) || true; fi
+tests/system/browser/node_modules/.ready: tests/system/browser/package-lock.json
+	@if command -v npm >/dev/null; then (cd tests/system/browser && npm ci --silent && touch node_modules/.ready) || true; fi
 
 check: $(READY)
 	.venv/bin/ruff check .
@@ -81,4 +86,4 @@ bench: $(COMPILED)
 	.venv/bin/python -m benchmarks
 
 clean:
-	rm -rf .venv .venv-demo .venv-docs site docs/made .mutants demo tests/browser/node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-demo .venv-docs site docs/made .mutants demo tests/system/browser/node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis

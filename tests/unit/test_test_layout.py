@@ -46,7 +46,7 @@ def test_no_module_imports_a_test_module():
     [
         ("from tests.io.test_output import names", ["tests.io.test_output.names"]),
         ("def f():\n    from tests.io import test_output", ["tests.io.test_output"]),
-        ("import tests.web.conftest", ["tests.web.conftest"]),
+        ("import tests.system.web.conftest", ["tests.system.web.conftest"]),
         ("from tests import conformance", ["tests.conformance"]),
         ("from .test_output import names", [".test_output.names"]),
         ("import tests", ["tests"]),

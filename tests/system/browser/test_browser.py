@@ -1,7 +1,7 @@
 """The report in an HTML validator, an accessibility engine and a browser.
 
 `make test` installs the checkers if npm is available; the browser is Debian's chromium. Without them these tests are
-skipped. tests/unit/test_report.py checks contrast and structure without any of them.
+skipped. tests/integration/test_report.py checks contrast and structure without any of them.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 
 needs_checkers = pytest.mark.skipif(
     NODE is None or not (CHECKERS / "html-validate").is_dir(),
-    reason="the HTML validator is not installed: needs node, and npm ci in tests/browser",
+    reason="the HTML validator is not installed: needs node, and npm ci in tests/system/browser",
 )
 needs_browser = pytest.mark.skipif(
     CHROMIUM is None or not (CHECKERS / "axe-core").is_dir(),
-    reason="no browser or no accessibility engine: needs chromium, and npm ci in tests/browser",
+    reason="no browser or no accessibility engine: needs chromium, and npm ci in tests/system/browser",
 )
 
 

@@ -263,7 +263,7 @@ def test_texts_in_both_languages_have_the_same_fields():
 
 
 def test_scripts_and_styles_are_small_and_local():
-    folder = Path(__file__).parents[2] / "src" / "shoal" / "web"
+    folder = Path(__file__).parents[3] / "src" / "shoal" / "web"
     from shoal.render.style import STYLE
 
     files = [*(folder / "static").glob("*.js"), *(folder / "static").glob("*.css")]
@@ -663,7 +663,7 @@ def test_every_german_sentence_has_its_english_original():
     import ast
     import string
 
-    folder = Path(__file__).parents[2] / "src" / "shoal"
+    folder = Path(__file__).parents[3] / "src" / "shoal"
     literals = []
     for file in folder.rglob("*.py"):
         if file.name == "texts.py":

@@ -95,7 +95,7 @@ def visited(server, chromium):
     context.close()
 
 
-@pytest.mark.skipif(not AXE.is_file(), reason="no accessibility engine: npm ci in tests/browser")
+@pytest.mark.skipif(not AXE.is_file(), reason="no accessibility engine: npm ci in tests/system/browser")
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_no_accessibility_violations(server, visited, scheme):
     context, project = visited
