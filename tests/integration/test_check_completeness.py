@@ -1,4 +1,4 @@
-"""Whether ``check`` answers the plan's whole question, and which one it answered."""
+"""Completeness of ``check``: the part of the question it answered."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_models_of_people_are_named_where_they_are_not_checked():
 
 
 def test_partial_knowledge_without_the_original_is_undecided():
-    """Three rows match (20, A), but whether they do for every person needs the original."""
+    """Matching rows of every person need the original."""
     found = shoal.check(HIDDEN, plan=PARTIAL_PLAN)
     assert found.complete is (found.models[0].facts["person_to_rows"] is True)
 
@@ -63,7 +63,7 @@ def test_a_check_without_a_plan_is_complete():
 
 
 @pytest.mark.parametrize(("options", "status"), [([], 0), (["--require-complete"], 1)])
-def test_command_line_says_which_question_was_answered(tmp_path, monkeypatch, capsys, options, status):
+def test_command_line_names_the_unanswered_part(tmp_path, monkeypatch, capsys, options, status):
     pc.write_csv(TWO_PATIENTS.drop_columns("patient"), tmp_path / "released.csv")
     (tmp_path / "plan.toml").write_text(
         'models = ["k-anonymity k=5"]\n[columns]\npatient = "person"\nage = "quasi-identifier"\nillness = "sensitive"\n'

@@ -17,6 +17,8 @@ import shoal
 from shoal.api.functions import COMMANDS
 from shoal.cli import app
 
+pytestmark = pytest.mark.filterwarnings("ignore:shoal.(Ledger|Questions) is deprecated:DeprecationWarning")
+
 FILES = {"plan": "plan", "compile": "compile"}
 FRAME = pd.DataFrame({"age": [20 + n // 3 for n in range(24)], "illness": ["flu", "gout", "asthma"] * 8})
 PLAN = shoal.Plan(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import importlib
+import inspect
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -174,12 +176,24 @@ def test_package_is_blocked_in_one_thread_only():
         assert pool.submit(refusing.find_spec, "pandas", None).result() is None
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_every_public_name_is_there():
     for name in shoal.__all__:
         assert getattr(shoal, name) is not None
     assert set(shoal.__all__) <= set(dir(shoal))
     with pytest.raises(AttributeError, match="no attribute"):
         shoal.nothing  # noqa: B018
+
+
+@pytest.mark.parametrize("name", sorted(shoal._DEPRECATED))
+def test_deprecated_names_lead_to_existing_replacements(name):
+    """The name works, warns at the caller's line, and names a replacement that exists."""
+    with pytest.warns(DeprecationWarning, match=f"shoal.{name} is deprecated; use shoal") as caught:
+        old = getattr(shoal, name)
+    assert caught[0].filename == __file__
+    module, _, new = shoal._DEPRECATED[name].rpartition(".")
+    replacement = getattr(importlib.import_module(module), new)
+    assert old is replacement or inspect.isfunction(replacement) or name == "learn"
 
 
 def test_no_module_hides_a_public_function():

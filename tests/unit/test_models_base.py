@@ -157,7 +157,7 @@ def test_only_the_models_package_names_models():
     uses = [
         f"{path.relative_to(package)}: {name}"
         for path in sorted(package.rglob("*.py"))
-        if path.relative_to(package).parts[0] not in ("models", "reproduce", "__init__.py")
+        if path.relative_to(package).parts[0] not in ("models", "papers", "__init__.py")
         for name in names_used(path)
         if name in concrete
     ]

@@ -11,6 +11,7 @@ import inspect
 import math
 import pkgutil
 import random
+import warnings
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -136,7 +137,9 @@ RESULTS = {
 
 
 def public_dataclasses() -> set[type]:
-    found = [getattr(shoal, name) for name in shoal.__all__]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        found = [getattr(shoal, name) for name in shoal.__all__]
     for module in pkgutil.iter_modules(shoal.__path__, "shoal."):
         if module.ispkg and module.name not in ("shoal.cli", "shoal.papers", "shoal.kernels.cache", "shoal.datasets"):
             package = importlib.import_module(module.name)
