@@ -215,13 +215,17 @@ def read_frequency_set(
 def fold_column(written: Dictionary, codes: npt.NDArray[np.int32], key: Callable[[str], str | None]) -> Spellings:
     """Merge the spellings of a sensitive column.
 
-    Costs one key per distinct value of text.
+    Costs one key per distinct value of text. NaN is missing.
     """
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     value = np.arange(written.size, dtype=np.int32)
     counted = written
-    if pa.types.is_string(written.values.type) or pa.types.is_large_string(written.values.type):
+    folds = pa.types.is_string(written.values.type) or pa.types.is_large_string(written.values.type)
+    if pa.types.is_floating(written.values.type) and pc.any(pc.is_nan(written.values)).as_py():
+        folds, key = True, _number_key
+    if folds:
         index: dict[str, int] = {}
         first: list[int] = []
         for position, text in enumerate(written.text):
@@ -237,6 +241,11 @@ def fold_column(written: Dictionary, codes: npt.NDArray[np.int32], key: Callable
             counted = Dictionary(written.name, written.position, values, texts, missing)
     value[len(written.text) :] = -1
     return Spellings(written, counted, value, codes)
+
+
+def _number_key(text: str) -> str | None:
+    """Return the key of a number's text: itself, or None for NaN."""
+    return None if text == "nan" else text
 
 
 def _matrix(columns: list[npt.NDArray[np.int32]], rows: int) -> npt.NDArray[np.int32]:

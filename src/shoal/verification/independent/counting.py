@@ -69,7 +69,7 @@ def list_sensitive_columns(
 
 def _list_values(name: str, position: int, column: pa.ChunkedArray, rows: Any, schema: Schema) -> SensitiveColumn:
     texts, codes = _encode(column)
-    key = schema.columns[name].key if _is_text(column) else str
+    key = schema.columns[name].key if _is_text(column) else _number_key
     by_key: dict[str, int] = {}
     number: dict[str, int | None] = {}
     first: list[str] = []
@@ -85,6 +85,11 @@ def _list_values(name: str, position: int, column: pa.ChunkedArray, rows: Any, s
         if value is not None:
             total[value] += count
     return SensitiveColumn(name, position, number, tuple(total), schema.domain(name, first))
+
+
+def _number_key(text: str) -> str | None:
+    """Return the key of a value that is not text: NaN is missing."""
+    return None if text == "nan" else text
 
 
 def _is_text(column: pa.ChunkedArray) -> bool:
