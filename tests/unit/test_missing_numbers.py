@@ -1,4 +1,4 @@
-"""NaN in a sensitive column is missing, whatever the statistics of a file say."""
+"""NaN of a file is a missing sensitive value."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def test_nan_of_parquet_is_missing_in_every_reading(tmp_path):
         assert engine.rows(table, [1]).column(0).null_count == 3
         assert engine.frequencies(table, [1]).num_rows == 5
         assert engine.count_distinct(table, [1]) == [(5, 4)]
-        kept = engine.read(Source(path, with_nan=("income",)))
-        assert engine.rows(kept, [1]).column(0).null_count == 0
+        unchanged = engine.read(Source(path, with_nan=("income",)))
+        assert engine.rows(unchanged, [1]).column(0).null_count == 0
 
 
 def test_verification_of_parquet_with_nan_refuses(tmp_path):
@@ -58,7 +58,7 @@ def test_verification_of_parquet_with_nan_refuses(tmp_path):
 
 
 def test_nan_that_reaches_the_models_is_refused_by_verification(tmp_path):
-    """The second verification takes NaN for missing, even where the first does not."""
+    """Independent verification takes NaN for missing."""
     path = _write(tmp_path / "table.parquet", pa.float64())
     with DuckDBEngine() as engine:
         released = engine.read(Source(path, with_nan=("group", "income")))
@@ -82,7 +82,7 @@ def test_release_of_parquet_with_nan_promises_what_it_has(tmp_path, name):
 
 
 def test_own_columns_without_gaps_are_recognized_in_parquet(tmp_path):
-    """Statistics still tell where a column has no missing value, which a repetition would reveal."""
+    """Statistics identify columns without missing values."""
     path = tmp_path / "table.parquet"
     pq.write_table(pa.table({"group": GROUPS, "full": list(range(8)), "gaps": [None, *range(7)]}), path)
     with DuckDBEngine() as engine:
