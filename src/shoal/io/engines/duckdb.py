@@ -45,7 +45,7 @@ from shoal.io.formats.adbc import query_database
 from shoal.io.formats.compression import compression_of, convert_to_utf8, unpack_to_file
 from shoal.io.formats.csv_dialect import RELEASED, CsvFormat, check_same_header, detect, has_reliable_names, is_cp1252
 from shoal.io.formats.object_store import Store
-from shoal.io.formats.partitioned import Parts, check_no_duplicates, common_schema, find_parts
+from shoal.io.formats.partitioned import Parts, check_no_duplicates, find_parts, read_runs
 from shoal.io.formats.postgres import Postgres, TableQuery
 from shoal.io.formats.sandbox import load_in_sandbox
 from shoal.io.formats.urls import address_of
@@ -214,9 +214,9 @@ class DuckDBEngine(SqlEngine):
         by_folder = bool(parts.keys)
         if parts.form == "parquet":
             self._ignore_file_statistics()
-            schema = common_schema(parts.files)
+            schema, runs = read_runs(parts.files)
             names, named = tuple(schema.names), True
-            query = scan_parquet(parts.files, schema, as_cells(schema, given.missing, source.with_nan), by_folder)
+            query = scan_parquet(runs, names, as_cells(schema, given.missing, source.with_nan), by_folder)
         else:
             if is_cp1252(given.encoding):
                 parts = replace(parts, files=tuple(map(self._in_utf8, parts.files)))
