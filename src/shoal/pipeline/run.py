@@ -91,20 +91,18 @@ def anonymize(data: Table, plan: PlanLike, *, progress: Progress = quiet) -> Rel
         missing = plan.source.csv.missing if plan.source else ()
         decided = decide(engine, Source(frame=data, csv=CsvFormat(missing=missing)), plan, timer)
         with timer("applying"):
-            materialized = engine.materialize(decided.numbered, data)
-        with timer("verifying"):
-            numbered = engine.read(Source(frame=materialized, with_nan=plan.schema.quasi_identifiers))
+            converted = _convert_like(engine.materialize(decided.numbered, data), data)
+        with timer("verifying"):  # the object that is returned, as a conversion may change values
+            numbered = engine.read(Source(frame=converted, with_nan=plan.schema.quasi_identifiers))
             checked = decided.verify(engine, numbered)
-            released = _drop_columns(materialized, plan.schema.person[:1])
+            released = _drop_columns(converted, plan.schema.person[:1])
             if plan.schema.linked:
-                released = engine.materialize(decided.released, data)
+                released = _convert_like(engine.materialize(decided.released, data), data)
                 decided.require_same(engine, engine.read(Source(frame=released)), numbered)
     with timer("describing"):
         description = decided.describe(checked)
     certificate = _certificate(plan, decided, checked, {})
-    return ReleaseResult(
-        _convert_like(released, data), certificate, seconds=timer.seconds, description=description, plan=plan
-    )
+    return ReleaseResult(released, certificate, seconds=timer.seconds, description=description, plan=plan)
 
 
 def save(made: ReleaseResult[Any], path: Path, *, overwrite: bool = False) -> ReleaseResult[None]:
@@ -543,10 +541,20 @@ def _read_with_people(engine: Engine, written: Relation, decided: Decided, path:
 
 
 def _drop_columns(frame: Any, columns: tuple[str, ...]) -> Any:
-    """Drop columns of a frame of the engine."""
+    """Drop columns of a frame of the engine or of the user."""
     if not columns:
         return frame
-    return frame.drop_columns(list(columns)) if hasattr(frame, "drop_columns") else frame.drop(*columns)
+    import duckdb
+    import pyarrow as pa
+
+    if isinstance(frame, pa.Table):
+        return frame.drop_columns(list(columns))
+    if isinstance(frame, duckdb.DuckDBPyRelation):
+        return frame.select(*(duckdb.ColumnExpression(name) for name in frame.columns if name not in columns))
+    import narwhals as nw
+
+    wrapped = nw.from_native(frame)
+    return frame.drop(*columns) if wrapped.implementation.is_spark_like() else wrapped.drop(columns).to_native()
 
 
 def _certificate(plan: Plan, decided: Decided, checked: CheckResult, extra: Mapping[str, Any]) -> Certificate:
@@ -610,7 +618,11 @@ def _time_zone(plan: Plan | None) -> str:
 
 
 def _convert_like(table: Any, frame: Any) -> Any:
-    """Convert an Arrow table to the type of the user's table."""
+    """Convert an Arrow table to the type of the user's table.
+
+    pandas would convert whole numbers with gaps to floating point, in which large ones are no longer exact. They get
+    its nullable types.
+    """
     import pyarrow as pa
 
     if isinstance(frame, pa.Table) or type(table) is type(frame):
@@ -625,4 +637,18 @@ def _convert_like(table: Any, frame: Any) -> Any:
 
     native = nw.from_native(frame)
     result = nw.from_arrow(table, backend=native.implementation)
+    if native.implementation.is_pandas():
+        converted = result.to_native()
+        for part in table.schema:
+            column = table.column(part.name)
+            if pa.types.is_integer(part.type) and column.null_count:
+                converted[part.name] = column.to_pandas(types_mapper=_nullable_type)
+        return converted
     return result.lazy().to_native() if isinstance(native, nw.LazyFrame) else result.to_native()
+
+
+def _nullable_type(kind: Any) -> Any:
+    """Return the pandas type of whole numbers with gaps: UInt8 for uint8."""
+    import pandas as pd
+
+    return pd.api.types.pandas_dtype(str(kind).replace("int", "Int").replace("u", "U"))
