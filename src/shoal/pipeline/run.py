@@ -52,6 +52,7 @@ from shoal.plan.saved_recoding import apply_saved_recoding, intersect_releases
 from shoal.plan.variables import masked_errors
 from shoal.report import render
 from shoal.results.release import Certificate, ReleaseResult, Table, fingerprint
+from shoal.results.saved_table import content_digest, differing_figures
 from shoal.runtime import signals
 from shoal.runtime.progress import Progress, quiet
 from shoal.runtime.scratch import make_scratch
@@ -102,7 +103,14 @@ def anonymize(data: Table, plan: PlanLike, *, progress: Progress = quiet) -> Rel
     with timer("describing"):
         description = decided.describe(checked)
     certificate = _certificate(plan, decided, checked, {})
-    return ReleaseResult(released, certificate, seconds=timer.seconds, description=description, plan=plan)
+    return ReleaseResult(
+        released,
+        certificate,
+        seconds=timer.seconds,
+        description=description,
+        plan=plan,
+        verified=_identify(released, plan) if _needs_original(plan) else None,
+    )
 
 
 def save(made: ReleaseResult[Any], path: Path, *, overwrite: bool = False) -> ReleaseResult[None]:
@@ -123,12 +131,7 @@ def save(made: ReleaseResult[Any], path: Path, *, overwrite: bool = False) -> Re
         with _open_plan_engine(plan, made.table) as engine:
             untouched = plan.schema.named(Role.OTHER)
             engine.write(engine.read(Source(frame=made.table, with_nan=untouched)), staged)
-        checked = check(staged, plan=plan, source=RELEASED)
-        if not checked.holds or checked.rows != made.certificate["released"]:
-            raise OutputError(
-                "The models could not be verified again on the written file alone, so nothing was kept. Some promises "
-                "need the original: write it with shoal.release and a plan that names source and output."
-            )
+        _require_certified(made, plan, staged)
         digest = sha256_of(staged)
         output = {"name": path.name, "bytes": size_of(staged), "sha256": digest}
         certificate = made.certificate.adding(output=output)
@@ -139,6 +142,55 @@ def save(made: ReleaseResult[Any], path: Path, *, overwrite: bool = False) -> Re
         outdated = [target for target in release_paths(path)[1:] if target not in texts]
         publish((staged, path), others, outdated, overwrite=overwrite, sha256=digest)
     return replace(made, certificate=certificate, path=path)
+
+
+def _require_certified(made: ReleaseResult[Any], plan: Plan, staged: Path) -> None:
+    """Raise unless a staged file has all figures of a release's certificate."""
+    checked = check(staged, plan=plan, source=RELEASED)
+    if not checked.holds:
+        raise OutputError(
+            "The models could not be verified again on the written file alone, so nothing was kept. Some promises "
+            "need the original: write it with shoal.release and a plan that names source and output."
+        )
+    needs_original = _needs_original(plan)
+    differing = differing_figures(
+        made.certificate.content, checked, with_sizes=plan.method.wildcard is None, with_models=not needs_original
+    )
+    if differing:
+        raise OutputError(
+            f"The table is not the one that was verified: it differs from the certificate in {', '.join(differing)}. "
+            f"Nothing was kept; anonymize it again."
+        )
+    if needs_original and not _is_verified(made, plan):
+        raise OutputError(
+            "The table is not the one that was verified, and what its certificate promises cannot be told from the "
+            "table alone. Nothing was kept; anonymize it again."
+        )
+
+
+def _needs_original(plan: Plan) -> bool:
+    """Return whether promises are about people or rows of the original."""
+    return bool(plan.schema.person or plan.method.wildcard or partial_knowledge_models(plan.model_of_rows))
+
+
+def _identify(table: Any, plan: Plan) -> Any:
+    """Return what identifies the promised columns of a table in memory.
+
+    A Spark frame does not change, and stands for itself.
+    """
+    from shoal.io.engines.count_in_memory import frame_to_arrow
+
+    if runs_on_spark(EngineSettings(), table):
+        return table
+    names = [name for name, column in plan.schema.columns.items() if column.role is not Role.OTHER]
+    content = frame_to_arrow(table)
+    return content_digest(content, [name for name in names if name in content.column_names])
+
+
+def _is_verified(made: ReleaseResult[Any], plan: Plan) -> bool:
+    """Return whether the promised columns of a table have the verified cells."""
+    found = _identify(made.table, plan)
+    return found is made.verified if runs_on_spark(EngineSettings(), made.table) else bool(found == made.verified)
 
 
 def release(

@@ -95,6 +95,8 @@ class ReleaseResult(Displayable, Generic[Table]):
         The plan, where the table is in memory.
     notes
         The decisions that completed the plan, where it was made from keywords; part of ``warnings``.
+    verified
+        What identifies the verified table, where it is in memory: a digest of its cells, or a frame that cannot change.
     """
 
     table: Table
@@ -104,6 +106,7 @@ class ReleaseResult(Displayable, Generic[Table]):
     description: Description | None = field(default=None, repr=False)
     notes: tuple[Mapping[str, str], ...] = ()
     plan: Plan | None = field(default=None, compare=False)
+    verified: Any = field(default=None, compare=False, repr=False)
 
     @property
     def utility(self) -> Mapping[str, float]:

@@ -154,7 +154,7 @@ class Source(Validated):
     reading: Options | None = None
     """Options to read back a release that was just written; not part of a plan."""
     with_nan: tuple[str, ...] = ()
-    """Columns in which NaN and other kinds of missing values (codes of a survey file, errors of a workbook) are distinct
+    """Columns in which NaN and other kinds of missing values (codes of a survey, errors of a workbook) are distinct
     from a missing value, as in the table; not part of a plan."""
     written: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
     """The text of the plan where the value of a variable was inserted, by key."""
