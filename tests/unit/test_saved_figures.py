@@ -78,9 +78,10 @@ def test_people_of_a_linked_release_are_compared(tmp_path):
     plan = {
         "columns": {**COLUMNS, "who": {"role": "person", "pseudonym": True}},
         "models": [{"name": "trajectory-anonymity", "k": 2}],
-        "output": {"path": str(tmp_path / "table.csv"), "pseudonym_key": str(tmp_path / "key")},
+        "output": {"path": str(tmp_path / "plan" / "table.csv"), "pseudonym_key": str(tmp_path / "key")},
     }
     (tmp_path / "key").write_bytes(b"k" * 32)
+    (tmp_path / "key").chmod(0o600)
     made = _made(plan)
     made.save(tmp_path / "one")
     merged = made.table.assign(who=made.table["who"].iloc[0])

@@ -640,6 +640,8 @@ def _certificate(plan: Plan, decided: Decided, checked: CheckResult, extra: Mapp
     content |= decided.certificate_entries(checked)
     if checked.folded:
         content["folded"] = dict(checked.folded)
+    if checked.read_as_missing:
+        content["read_as_missing"] = dict(checked.read_as_missing)
     if plan.schema.moved:
         content["moved_dates"] = list(plan.schema.moved)
     if names := (*plan.schema.pseudonyms, *(plan.schema.person[:1] if plan.schema.linked else ())):

@@ -18,6 +18,7 @@ from shoal.errors import counted
 from shoal.io.formats.urls import path_or_address
 from shoal.render import Displayable, Grid, Summary
 from shoal.table.method_facts import MethodFacts, SearchFacts, WarningFacts
+from shoal.verification.check import read_as_missing_warnings
 
 if TYPE_CHECKING:
     from shoal.plan.plan import Plan
@@ -148,6 +149,7 @@ class ReleaseResult(Displayable, Generic[Table]):
                 f"loses less than {search.lower_bound:.6g}."
             )
             found.append({"code": "not-optimal", "text": text})
+        found += read_as_missing_warnings(self.certificate.content.get("read_as_missing", {}))
         return found + people_warnings(self.certificate.content)
 
     def summary(self) -> Summary:
@@ -166,6 +168,7 @@ class ReleaseResult(Displayable, Generic[Table]):
         keys = (
             "rows", "released", "suppressed", "groups", "smallest_group", "method", "levels", "guarantee", "loss",
             "bound", "risk", "models", "people", "intersection", "pseudonyms", "folded",
+            "read_as_missing",
         )  # fmt: skip
         content = {key: self.certificate.content[key] for key in keys if key in self.certificate.content}
         content |= self.search

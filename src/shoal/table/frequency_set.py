@@ -19,6 +19,7 @@ from shoal.runtime.threads import limit_threads, parallel_map
 from shoal.schema import Domain, Ladder, Schema
 from shoal.schema.arrow_strings import texts_from_arrow
 from shoal.schema.bound_hierarchy import MissingFromHierarchy
+from shoal.schema.spelling import READ_AS_MISSING
 from shoal.table.groups import Groups, group_keys, histogram, row_keys, sum_by
 
 if TYPE_CHECKING:
@@ -79,6 +80,17 @@ class Spellings:
         """The number of spellings that were counted as another one."""
         return int((self.value >= 0).sum()) - len(self.counted.text)
 
+    @property
+    def read_as_missing(self) -> int:
+        """The number of texts that programs commonly read as missing."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        values = self.written.values
+        if not pa.types.is_string(values.type) and not pa.types.is_large_string(values.type):
+            return 0
+        return int(pc.sum(pc.is_in(values, pa.array(sorted(READ_AS_MISSING), values.type))).as_py() or 0)
+
 
 @dataclass(frozen=True)
 class FrequencySet:
@@ -117,6 +129,14 @@ class FrequencySet:
     def folded(self) -> dict[str, int]:
         """The number of merged spellings, by sensitive column that has any."""
         return {part.written.name: part.folded for part in self.spellings if part.folded}
+
+    @property
+    def read_as_missing(self) -> dict[str, int]:
+        """The number of texts that programs commonly read as missing.
+
+        It is given by sensitive column that has any.
+        """
+        return {part.written.name: part.read_as_missing for part in self.spellings if part.read_as_missing}
 
     def select(self, rows: npt.NDArray[np.int64], count: npt.NDArray[np.int64]) -> FrequencySet:
         """Return some of the combinations, with other counts."""

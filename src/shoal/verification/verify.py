@@ -276,7 +276,11 @@ def verify_distributed(
     evaluated: list[tuple[PartialCheck, TableEvaluation]] = counted.gather_by(
         positions, functools.partial(_evaluate_part, positions, sensitive, independent_sensitive, model)
     )
-    result = replace(merge_parts([part for part, _ in evaluated], model), folded=sensitive.folded)
+    result = replace(
+        merge_parts([part for part, _ in evaluated], model),
+        folded=sensitive.folded,
+        read_as_missing=sensitive.read_as_missing,
+    )
     return _require_agreement(
         result, merge_evaluations([independent for _, independent in evaluated], model.parts), model, rows
     )
