@@ -37,9 +37,9 @@ def content_digest(table: pa.Table, names: Sequence[str]) -> str:
         for part in texts.chunks:
             filled = pc.fill_null(part, "")
             _, offsets, cells = filled.buffers()
-            ends = np.frombuffer(offsets, np.int64)[[filled.offset, filled.offset + len(filled)]] if len(filled) else ()
-            if cells is not None and len(ends):
-                digest.update(cells[int(ends[0]) : int(ends[1])])
+            if len(filled) and cells is not None:
+                ends = np.frombuffer(offsets, np.int64)
+                digest.update(cells[int(ends[filled.offset]) : int(ends[filled.offset + len(filled)])])
     return digest.hexdigest()
 
 
