@@ -62,6 +62,7 @@ from shoal.table.people import number_people
 from shoal.table.spreadsheet_safety import neutralize
 from shoal.utility.coded_tables import TableReader, source_of
 from shoal.verification.check import CheckResult, check_relation
+from shoal.verification.independent import WrittenTable, is_readable
 
 LossChart = Callable[[Plan, Progress], str]
 """Function that charts the sources of a plan's loss, as HTML."""
@@ -274,11 +275,12 @@ def _release_to_file(
             with timer("verifying"):
                 written = engine.read(replace(written_source, with_nan=plan.schema.quasi_identifiers))
                 written = harmless.restore(engine, written) if harmless else written
+                verified = staged
                 if plan.schema.person:
-                    written = _read_with_people(
-                        engine, written, decided, folder / f"people{path.suffix.lower()}", writing
-                    )
-                checked = decided.verify(engine, written)
+                    verified = folder / f"people{path.suffix.lower()}"
+                    written = _read_with_people(engine, written, decided, verified, writing)
+                changed = harmless is not None and (harmless.undo or harmless.columns != harmless.table.columns)
+                checked = decided.verify(engine, written, None if changed else _written_table(plan, verified, written))
             digest = sha256_of(staged)
             name = Path(plan.output.written.get("path", path.name)).name
             extra: dict[str, Any] = {"output": {"name": name, "bytes": size_of(staged), "sha256": digest}}
@@ -409,9 +411,11 @@ def _release_to_standard_output(
                 written_source = engine.write(decided.released, staged)
             with timer("verifying"):
                 written = engine.read(written_source)
+                verified = staged
                 if plan.schema.person:
-                    written = _read_with_people(engine, written, decided, scratch.path / "people.csv", PLAIN)
-                checked = decided.verify(engine, written)
+                    verified = scratch.path / "people.csv"
+                    written = _read_with_people(engine, written, decided, verified, PLAIN)
+                checked = decided.verify(engine, written, _written_table(plan, verified, written))
             extra = {"output": {"name": "-", "bytes": size_of(staged), "sha256": sha256_of(staged)}}
             certificate = _certificate(plan, decided, checked, extra)
         for part in parts_of(staged):
@@ -592,6 +596,14 @@ def _read_with_people(engine: Engine, written: Relation, decided: Decided, path:
     return numbered
 
 
+def _written_table(plan: Plan, path: Path, written: Relation) -> WrittenTable | None:
+    """Return a written file for the independent verification to read.
+
+    None for formats that only the engine reads, and for parts that several machines wrote.
+    """
+    return WrittenTable(path, written.columns) if is_readable(path) and not runs_on_spark(plan.engine) else None
+
+
 def _drop_columns(frame: Any, columns: tuple[str, ...]) -> Any:
     """Drop columns of a frame of the engine or of the user."""
     if not columns:
@@ -638,6 +650,8 @@ def _certificate(plan: Plan, decided: Decided, checked: CheckResult, extra: Mapp
     if decided.repeating_identifiers:
         content["repeating_identifiers"] = decided.repeating_identifiers
     content |= decided.certificate_entries(checked)
+    if checked.reading is not None:
+        content["reading"] = checked.reading
     if checked.folded:
         content["folded"] = dict(checked.folded)
     if checked.read_as_missing:

@@ -130,6 +130,8 @@ class CheckResult(Displayable):
     people: PeopleCounts | None = None
     """Numbers of people, where people were counted."""
     read_as_missing: Mapping[str, int] = field(default_factory=dict)
+    reading: str | None = None
+    """For a release: what read it for the independent verification; the engine reads it for the models."""
 
     @property
     def holds(self) -> bool:
