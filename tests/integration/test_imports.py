@@ -186,8 +186,8 @@ def test_every_public_name_is_there():
 
 
 @pytest.mark.parametrize("name", sorted(shoal._DEPRECATED))
+def test_deprecated_names_lead_to_existing_replacements(name):
     """Deprecated names work, warn at the caller's line and name the new one."""
-    """The name works, warns at the caller's line, and names a replacement that exists."""
     with pytest.warns(DeprecationWarning, match=f"shoal.{name} is deprecated; use shoal") as caught:
         old = getattr(shoal, name)
     assert caught[0].filename == __file__

@@ -74,7 +74,7 @@ def check(
               shoal check released.csv --plan plan.toml
     """
     from shoal.api import functions
-    from shoal.cli.console import figure, folded_line, models_table, output, progress
+    from shoal.cli.console import figure, folded_line, models_table, output, progress, safe
     from shoal.errors import PlanError
     from shoal.io.formats.csv_dialect import CsvFormat
     from shoal.plan.plan import Plan
@@ -119,6 +119,8 @@ def check(
         output.print(models_table([verdict.to_dict() for verdict in result.models]))
         if result.folded:
             output.print(folded_line(result.folded))
+        for warning in result.warnings:
+            output.print(f"[bold yellow]Warning:[/] {safe(warning['text'])}")
         if result.failing_groups:
             sizes = result.failing_sizes
             output.print(

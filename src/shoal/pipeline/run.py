@@ -52,6 +52,7 @@ from shoal.plan.saved_recoding import apply_saved_recoding, intersect_releases
 from shoal.plan.variables import masked_errors
 from shoal.report import render
 from shoal.results.release import Certificate, ReleaseResult, Table, fingerprint
+from shoal.results.saved_table import content_digest, differing_figures
 from shoal.runtime import signals
 from shoal.runtime.progress import Progress, quiet
 from shoal.runtime.scratch import make_scratch
@@ -61,6 +62,7 @@ from shoal.table.people import number_people
 from shoal.table.spreadsheet_safety import neutralize
 from shoal.utility.coded_tables import TableReader, source_of
 from shoal.verification.check import CheckResult, check_relation
+from shoal.verification.independent import WrittenTable, is_readable
 
 LossChart = Callable[[Plan, Progress], str]
 """Function that charts the sources of a plan's loss, as HTML."""
@@ -96,19 +98,24 @@ def anonymize(data: Table, plan: PlanLike, *, progress: Progress = quiet) -> Rel
         missing = plan.source.csv.missing if plan.source else ()
         decided = decide(engine, Source(frame=data, csv=CsvFormat(missing=missing)), plan, timer)
         with timer("applying"):
-            materialized = engine.materialize(decided.numbered, data)
-        with timer("verifying"):
-            numbered = engine.read(Source(frame=materialized, with_nan=plan.schema.quasi_identifiers))
+            converted = _convert_like(engine.materialize(decided.numbered, data), data)
+        with timer("verifying"):  # the object that is returned, as a conversion may change values
+            numbered = engine.read(Source(frame=converted, with_nan=plan.schema.quasi_identifiers))
             checked = decided.verify(engine, numbered)
-            released = _drop_columns(materialized, plan.schema.person[:1])
+            released = _drop_columns(converted, plan.schema.person[:1])
             if plan.schema.linked:
-                released = engine.materialize(decided.released, data)
+                released = _convert_like(engine.materialize(decided.released, data), data)
                 decided.require_same(engine, engine.read(Source(frame=released)), numbered)
     with timer("describing"):
         description = decided.describe(checked)
     certificate = _certificate(plan, decided, checked, {})
     return ReleaseResult(
-        _convert_like(released, data), certificate, seconds=timer.seconds, description=description, plan=plan
+        released,
+        certificate,
+        seconds=timer.seconds,
+        description=description,
+        plan=plan,
+        verified=_identify(released, plan) if _needs_original(plan) else None,
     )
 
 
@@ -130,12 +137,7 @@ def save(made: ReleaseResult[Any], path: Path, *, overwrite: bool = False) -> Re
         with _open_plan_engine(plan, made.table) as engine:
             untouched = plan.schema.named(Role.OTHER)
             engine.write(engine.read(Source(frame=made.table, with_nan=untouched)), staged)
-        checked = check(staged, plan=plan, source=RELEASED)
-        if not checked.holds or checked.rows != made.certificate["released"]:
-            raise OutputError(
-                "The models could not be verified again on the written file alone, so nothing was kept. Some promises "
-                "need the original: write it with shoal.release and a plan that names source and output."
-            )
+        _require_certified(made, plan, staged)
         digest = sha256_of(staged)
         output = {"name": path.name, "bytes": size_of(staged), "sha256": digest}
         certificate = made.certificate.adding(output=output)
@@ -146,6 +148,55 @@ def save(made: ReleaseResult[Any], path: Path, *, overwrite: bool = False) -> Re
         outdated = [target for target in release_paths(path)[1:] if target not in texts]
         publish((staged, path), others, outdated, overwrite=overwrite, sha256=digest)
     return replace(made, certificate=certificate, path=path)
+
+
+def _require_certified(made: ReleaseResult[Any], plan: Plan, staged: Path) -> None:
+    """Raise unless a staged file has all figures of a release's certificate."""
+    checked = check(staged, plan=plan, source=RELEASED)
+    if not checked.holds:
+        raise OutputError(
+            "The models could not be verified again on the written file alone, so nothing was kept. Some promises "
+            "need the original: write it with shoal.release and a plan that names source and output."
+        )
+    needs_original = _needs_original(plan)
+    differing = differing_figures(
+        made.certificate.content, checked, with_sizes=plan.method.wildcard is None, with_models=not needs_original
+    )
+    if differing:
+        raise OutputError(
+            f"The table is not the one that was verified: it differs from the certificate in {', '.join(differing)}. "
+            f"Nothing was kept; anonymize it again."
+        )
+    if needs_original and not _is_verified(made, plan):
+        raise OutputError(
+            "The table is not the one that was verified, and what its certificate promises cannot be told from the "
+            "table alone. Nothing was kept; anonymize it again."
+        )
+
+
+def _needs_original(plan: Plan) -> bool:
+    """Return whether promises are about people or rows of the original."""
+    return bool(plan.schema.person or plan.method.wildcard or partial_knowledge_models(plan.model_of_rows))
+
+
+def _identify(table: Any, plan: Plan) -> Any:
+    """Return what identifies the promised columns of a table in memory.
+
+    A Spark frame does not change, and stands for itself.
+    """
+    from shoal.io.engines.count_in_memory import frame_to_arrow
+
+    if runs_on_spark(EngineSettings(), table):
+        return table
+    names = [name for name, column in plan.schema.columns.items() if column.role is not Role.OTHER]
+    content = frame_to_arrow(table)
+    return content_digest(content, [name for name in names if name in content.column_names])
+
+
+def _is_verified(made: ReleaseResult[Any], plan: Plan) -> bool:
+    """Return whether the promised columns of a table have the verified cells."""
+    found = _identify(made.table, plan)
+    return found is made.verified if runs_on_spark(EngineSettings(), made.table) else bool(found == made.verified)
 
 
 def release(
@@ -229,11 +280,12 @@ def _release_to_file(
             with timer("verifying"):
                 written = engine.read(replace(written_source, with_nan=plan.schema.quasi_identifiers))
                 written = harmless.restore(engine, written) if harmless else written
+                verified = staged
                 if plan.schema.person:
-                    written = _read_with_people(
-                        engine, written, decided, folder / f"people{path.suffix.lower()}", writing
-                    )
-                checked = decided.verify(engine, written)
+                    verified = folder / f"people{path.suffix.lower()}"
+                    written = _read_with_people(engine, written, decided, verified, writing)
+                changed = harmless is not None and (harmless.undo or harmless.columns != harmless.table.columns)
+                checked = decided.verify(engine, written, None if changed else _written_table(plan, verified, written))
             digest = sha256_of(staged)
             name = Path(plan.output.written.get("path", path.name)).name
             extra: dict[str, Any] = {"output": {"name": name, "bytes": size_of(staged), "sha256": digest}}
@@ -364,9 +416,11 @@ def _release_to_standard_output(
                 written_source = engine.write(decided.released, staged)
             with timer("verifying"):
                 written = engine.read(written_source)
+                verified = staged
                 if plan.schema.person:
-                    written = _read_with_people(engine, written, decided, scratch.path / "people.csv", PLAIN)
-                checked = decided.verify(engine, written)
+                    verified = scratch.path / "people.csv"
+                    written = _read_with_people(engine, written, decided, verified, PLAIN)
+                checked = decided.verify(engine, written, _written_table(plan, verified, written))
             extra = {"output": {"name": "-", "bytes": size_of(staged), "sha256": sha256_of(staged)}}
             certificate = _certificate(plan, decided, checked, extra)
         for part in parts_of(staged):
@@ -569,11 +623,29 @@ def _read_with_people(engine: Engine, written: Relation, decided: Decided, path:
     return numbered
 
 
+def _written_table(plan: Plan, path: Path, written: Relation) -> WrittenTable | None:
+    """Return a written file for the independent verification to read.
+
+    None for formats that only the engine reads, and for parts that several machines wrote.
+    """
+    return WrittenTable(path, written.columns) if is_readable(path) and not runs_on_spark(plan.engine) else None
+
+
 def _drop_columns(frame: Any, columns: tuple[str, ...]) -> Any:
-    """Drop columns of a frame of the engine."""
+    """Drop columns of a frame of the engine or of the user."""
     if not columns:
         return frame
-    return frame.drop_columns(list(columns)) if hasattr(frame, "drop_columns") else frame.drop(*columns)
+    import duckdb
+    import pyarrow as pa
+
+    if isinstance(frame, pa.Table):
+        return frame.drop_columns(list(columns))
+    if isinstance(frame, duckdb.DuckDBPyRelation):
+        return frame.select(*(duckdb.ColumnExpression(name) for name in frame.columns if name not in columns))
+    import narwhals as nw
+
+    wrapped = nw.from_native(frame)
+    return frame.drop(*columns) if wrapped.implementation.is_spark_like() else wrapped.drop(columns).to_native()
 
 
 def _certificate(plan: Plan, decided: Decided, checked: CheckResult, extra: Mapping[str, Any]) -> Certificate:
@@ -605,8 +677,12 @@ def _certificate(plan: Plan, decided: Decided, checked: CheckResult, extra: Mapp
     if decided.repeating_identifiers:
         content["repeating_identifiers"] = decided.repeating_identifiers
     content |= decided.certificate_entries(checked)
+    if checked.reading is not None:
+        content["reading"] = checked.reading
     if checked.folded:
         content["folded"] = dict(checked.folded)
+    if checked.read_as_missing:
+        content["read_as_missing"] = dict(checked.read_as_missing)
     if plan.schema.moved:
         content["moved_dates"] = list(plan.schema.moved)
     if names := (*plan.schema.pseudonyms, *(plan.schema.person[:1] if plan.schema.linked else ())):
@@ -639,7 +715,11 @@ def _time_zone(plan: Plan | None) -> str:
 
 
 def _convert_like(table: Any, frame: Any) -> Any:
-    """Convert an Arrow table to the type of the user's table."""
+    """Convert an Arrow table to the type of the user's table.
+
+    pandas would convert whole numbers with gaps to floating point, in which large ones are no longer exact. They get
+    its nullable types.
+    """
     import pyarrow as pa
 
     if isinstance(frame, pa.Table) or type(table) is type(frame):
@@ -654,4 +734,18 @@ def _convert_like(table: Any, frame: Any) -> Any:
 
     native = nw.from_native(frame)
     result = nw.from_arrow(table, backend=native.implementation)
+    if native.implementation.is_pandas():
+        converted = result.to_native()
+        for part in table.schema:
+            column = table.column(part.name)
+            if pa.types.is_integer(part.type) and column.null_count:
+                converted[part.name] = column.to_pandas(types_mapper=_nullable_type)
+        return converted
     return result.lazy().to_native() if isinstance(native, nw.LazyFrame) else result.to_native()
+
+
+def _nullable_type(kind: Any) -> Any:
+    """Return the pandas type of whole numbers with gaps: UInt8 for uint8."""
+    import pandas as pd
+
+    return pd.api.types.pandas_dtype(str(kind).replace("int", "Int").replace("u", "U"))

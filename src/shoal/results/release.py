@@ -18,6 +18,7 @@ from shoal.errors import counted
 from shoal.io.formats.urls import path_or_address
 from shoal.render import Displayable, Grid, Summary
 from shoal.table.method_facts import MethodFacts, SearchFacts, WarningFacts
+from shoal.verification.check import read_as_missing_warnings
 
 if TYPE_CHECKING:
     from shoal.plan.plan import Plan
@@ -95,6 +96,8 @@ class ReleaseResult(Displayable, Generic[Table]):
         The plan, where the table is in memory.
     notes
         The decisions that completed the plan, where it was made from keywords; part of ``warnings``.
+    verified
+        What identifies the verified table, where it is in memory: a digest of its cells, or a frame that cannot change.
     """
 
     table: Table
@@ -104,6 +107,7 @@ class ReleaseResult(Displayable, Generic[Table]):
     description: Description | None = field(default=None, repr=False)
     notes: tuple[Mapping[str, str], ...] = ()
     plan: Plan | None = field(default=None, compare=False)
+    verified: Any = field(default=None, compare=False, repr=False)
 
     @property
     def utility(self) -> Mapping[str, float]:
@@ -145,6 +149,7 @@ class ReleaseResult(Displayable, Generic[Table]):
                 f"loses less than {search.lower_bound:.6g}."
             )
             found.append({"code": "not-optimal", "text": text})
+        found += read_as_missing_warnings(self.certificate.content.get("read_as_missing", {}))
         return found + intruder_warnings(self.certificate.content) + people_warnings(self.certificate.content)
 
     def summary(self) -> Summary:
@@ -163,6 +168,7 @@ class ReleaseResult(Displayable, Generic[Table]):
         keys = (
             "rows", "released", "suppressed", "groups", "smallest_group", "method", "levels", "guarantee", "loss",
             "bound", "risk", "models", "people", "intersection", "pseudonyms", "folded",
+            "read_as_missing",
         )  # fmt: skip
         content = {key: self.certificate.content[key] for key in keys if key in self.certificate.content}
         content |= self.search

@@ -24,6 +24,11 @@ IGNORABLE = ((0x034F, 0x034F), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x2065, 0x20
 # letters and signs that are rendered as a blank: the fillers of Hangul, and the Braille pattern without dots
 FILLERS = "\u115f\u1160\u2800\u3164\uffa0"
 BLANKS = "".join(chr(code) for code in range(0x3001) if chr(code).isspace()) + INVISIBLE
+# texts that pandas (`read_csv`) or R (`read.csv`, `readr`) take for a missing value unless told otherwise
+READ_AS_MISSING = frozenset(
+    ["#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA",
+     "NULL", "NaN", "None", "n/a", "nan", "null"]
+)  # fmt: skip
 NUMBER = re.compile(r"([+-]?)(?=\.?[0-9])([0-9]*)(?:\.([0-9]*))?(?:e([+-]?[0-9]{1,9}))?")
 
 

@@ -37,6 +37,11 @@ class SensitiveLists:
         """Merged spellings, as :attr:`shoal.table.FrequencySet.folded`."""
         return {part.written.name: part.folded for part in self.spellings if part.folded}
 
+    @property
+    def read_as_missing(self) -> dict[str, int]:
+        """Counts as :attr:`shoal.table.FrequencySet.read_as_missing`."""
+        return {part.written.name: part.read_as_missing for part in self.spellings if part.read_as_missing}
+
     def written(self, table: pa.Table) -> npt.NDArray[np.int32]:
         """Return the codes of a table's cells by spelling, int32 (n, s)."""
         columns = [codes_in(table, part.written, len(part.written.text)) for part in self.spellings]

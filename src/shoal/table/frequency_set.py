@@ -19,6 +19,7 @@ from shoal.runtime.threads import limit_threads, parallel_map
 from shoal.schema import Domain, Ladder, Schema
 from shoal.schema.arrow_strings import texts_from_arrow
 from shoal.schema.bound_hierarchy import MissingFromHierarchy
+from shoal.schema.spelling import READ_AS_MISSING
 from shoal.table.groups import Groups, group_keys, histogram, row_keys, sum_by
 
 if TYPE_CHECKING:
@@ -79,6 +80,17 @@ class Spellings:
         """The number of spellings that were counted as another one."""
         return int((self.value >= 0).sum()) - len(self.counted.text)
 
+    @property
+    def read_as_missing(self) -> int:
+        """The number of texts that programs commonly read as missing."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        values = self.written.values
+        if not pa.types.is_string(values.type) and not pa.types.is_large_string(values.type):
+            return 0
+        return int(pc.sum(pc.is_in(values, pa.array(sorted(READ_AS_MISSING), values.type))).as_py() or 0)
+
 
 @dataclass(frozen=True)
 class FrequencySet:
@@ -117,6 +129,14 @@ class FrequencySet:
     def folded(self) -> dict[str, int]:
         """The number of merged spellings, by sensitive column that has any."""
         return {part.written.name: part.folded for part in self.spellings if part.folded}
+
+    @property
+    def read_as_missing(self) -> dict[str, int]:
+        """The number of texts that programs commonly read as missing.
+
+        It is given by sensitive column that has any.
+        """
+        return {part.written.name: part.read_as_missing for part in self.spellings if part.read_as_missing}
 
     def select(self, rows: npt.NDArray[np.int64], count: npt.NDArray[np.int64]) -> FrequencySet:
         """Return some of the combinations, with other counts."""
@@ -215,13 +235,17 @@ def read_frequency_set(
 def fold_column(written: Dictionary, codes: npt.NDArray[np.int32], key: Callable[[str], str | None]) -> Spellings:
     """Merge the spellings of a sensitive column.
 
-    Costs one key per distinct value of text.
+    Costs one key per distinct value of text. NaN is missing.
     """
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     value = np.arange(written.size, dtype=np.int32)
     counted = written
-    if pa.types.is_string(written.values.type) or pa.types.is_large_string(written.values.type):
+    folds = pa.types.is_string(written.values.type) or pa.types.is_large_string(written.values.type)
+    if pa.types.is_floating(written.values.type) and pc.any(pc.is_nan(written.values)).as_py():
+        folds, key = True, _number_key
+    if folds:
         index: dict[str, int] = {}
         first: list[int] = []
         for position, text in enumerate(written.text):
@@ -237,6 +261,11 @@ def fold_column(written: Dictionary, codes: npt.NDArray[np.int32], key: Callable
             counted = Dictionary(written.name, written.position, values, texts, missing)
     value[len(written.text) :] = -1
     return Spellings(written, counted, value, codes)
+
+
+def _number_key(text: str) -> str | None:
+    """Return the key of a number's text: itself, or None for NaN."""
+    return None if text == "nan" else text
 
 
 def _matrix(columns: list[npt.NDArray[np.int32]], rows: int) -> npt.NDArray[np.int32]:

@@ -112,8 +112,9 @@ class CheckResult(Displayable):
 
     Failing groups and rows are those that fail at least one model; ``failing_sizes`` are the sizes of the failing
     groups in ascending order. ``found`` are the groups themselves, where the models assessed them directly. ``folded``
-    gives, for each sensitive column, how many spellings were counted as another one. ``average`` is the mean over rows
-    of one over the number of candidate rows; without it, the average risk is groups over rows.
+    gives, for each sensitive column, how many spellings were counted as another one, and ``read_as_missing`` how many
+    texts other programs commonly read as missing. ``average`` is the mean over rows of one over the number of candidate
+    rows; without it, the average risk is groups over rows.
     """
 
     rows: int
@@ -128,6 +129,9 @@ class CheckResult(Displayable):
     average: float | None = None
     people: PeopleCounts | None = None
     """Numbers of people, where people were counted."""
+    read_as_missing: Mapping[str, int] = field(default_factory=dict)
+    reading: str | None = None
+    """For a release: what read it for the independent verification; the engine reads it for the models."""
     unanswered: tuple[str, ...] = ()
     """Parts of the plan's question that this table alone cannot answer, as sentences."""
 
@@ -162,9 +166,15 @@ class CheckResult(Displayable):
         ]
         figures = (("rows", self.rows), ("groups", self.groups), ("rows in the smallest", self.smallest_group))
         title = "The table meets the models" if self.holds else "The table does not meet the models"
+        sentences = [*self.unanswered, *(f"Warning: {warning['text']}" for warning in self.warnings)]
         return Summary(
-            title, figures, self.unanswered, [Grid("Models", ("model", "asked for", "holds", "has", "failing"), rows)]
+            title, figures, sentences, [Grid("Models", ("model", "asked for", "holds", "has", "failing"), rows)]
         )
+
+    @property
+    def warnings(self) -> list[dict[str, str]]:
+        """Warnings for users, each with a code for programs and a text."""
+        return read_as_missing_warnings(self.read_as_missing)
 
     @property
     def risk(self) -> dict[str, float]:
@@ -191,7 +201,24 @@ class CheckResult(Displayable):
             "failing_rows": self.failing_rows,
             **({"people": self.people.to_dict()} if self.people else {}),
             **({"folded": dict(self.folded)} if self.folded else {}),
+            **({"read_as_missing": dict(self.read_as_missing)} if self.read_as_missing else {}),
         }
+
+
+def read_as_missing_warnings(texts: Mapping[str, int]) -> list[dict[str, str]]:
+    """Return the warning about sensitive texts that others read as missing.
+
+    ``texts`` are the numbers of such texts by column; without any there is no warning.
+    """
+    if not texts:
+        return []
+    columns = ", ".join(f"{name!r} ({counted(number, 'text')})" for name, number in texts.items())
+    text = (
+        f"Sensitive texts such as NA, None or null were counted as values, but pandas and R read them as missing: "
+        f"{columns}. For such a reader groups have fewer values. If they mean missing, list them in missing of the "
+        f"source; else write them in other words."
+    )
+    return [{"code": "read-as-missing", "text": text}]
 
 
 def _plain(value: Any) -> Any:
@@ -241,6 +268,7 @@ def check_relation(
         assert engine is not None
         table = negative_zero_as_text(engine, table, schema)
     frequencies = read_frequency_set(engine, table, schema, ordered=False, counted=counted)
+    texts: dict[str, Any] = {"folded": frequencies.folded, "read_as_missing": frequencies.read_as_missing}
     if schema.person and source is not None:
         frequencies = with_source_people(frequencies, source)
     model.check(frequencies.domains)
@@ -249,17 +277,15 @@ def check_relation(
         result = assess_groups(
             groups, AllOf(tuple(part for part in model.parts if not isinstance(part, PartialKnowledge)))
         )
-        return replace(
-            _with_sets(result, frequencies, inverse, groups, model, source, released_labels), folded=frequencies.folded
-        )
+        return replace(_with_sets(result, frequencies, inverse, groups, model, source, released_labels), **texts)
     if wildcard is None:
-        return replace(assess_groups(groups, model), folded=frequencies.folded)
+        return replace(assess_groups(groups, model), **texts)
     if not model.sizes_only:
         if schema.person:
             raise PlanError("People cannot be counted where a label may stand for any value.")
         raise PlanError("Only k-anonymity can be checked where a label may stand for any value.")
     matching = _matching_groups(frequencies, inverse, groups, wildcard, source)
-    return replace(assess_groups(groups, model, matching), folded=frequencies.folded)
+    return replace(assess_groups(groups, model, matching), **texts)
 
 
 def _with_sets(

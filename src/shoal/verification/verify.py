@@ -30,12 +30,15 @@ from shoal.table.frequency_set import encode_column
 from shoal.table.groups import group_keys
 from shoal.verification.check import CheckResult, ModelVerdict, PartialCheck, assess_part, check_relation, merge_parts
 from shoal.verification.independent import (
+    ENGINE,
     SensitiveColumn,
     TableEvaluation,
+    WrittenTable,
     columns_needed,
     count_groups,
     count_groups_with_wildcards,
     count_matching_records,
+    count_rows,
     differences,
     evaluate_column_sets,
     evaluate_column_sets_by_people,
@@ -61,12 +64,16 @@ def verify(
     source: FrequencySet | None = None,
     people: pa.Table | None = None,
     released_labels: Sequence[Sequence[str | None]] = (),
+    written: WrittenTable | None = None,
 ) -> CheckResult:
     """Verify a release twice before it is written.
 
     ``rows`` is the number of rows that the method meant to release. If the schema has a person column, the release
     still contains it, and ``people`` is the result of :func:`read_source_people`. ``released_labels`` are as in
     :func:`shoal.verification.check.check_relation`.
+
+    ``written`` is the file of the release: the independent verification reads it anew. Without it, both verifications
+    use the engine's reading.
     """
     required = (*schema.quasi_identifiers, *schema.sensitive, *schema.person)
     require_columns(released, required)
@@ -78,6 +85,10 @@ def verify(
             "Models for few known columns need the original. A fault in shoal; nothing was written."
         )
     result = check_relation(engine, released, schema, model, wildcard, counted, source, released_labels)
+    if written is not None:
+        others = released.positions((*schema.sensitive, *schema.person))
+        counted = count_rows(written, released.positions(schema.quasi_identifiers), others)
+    result = replace(result, reading=ENGINE if written is None else written.reader)
     if schema.person:
         independent = _evaluate_people_again(counted, released, schema, model, people, source, released_labels)
     else:
@@ -276,7 +287,12 @@ def verify_distributed(
     evaluated: list[tuple[PartialCheck, TableEvaluation]] = counted.gather_by(
         positions, functools.partial(_evaluate_part, positions, sensitive, independent_sensitive, model)
     )
-    result = replace(merge_parts([part for part, _ in evaluated], model), folded=sensitive.folded)
+    result = replace(
+        merge_parts([part for part, _ in evaluated], model),
+        folded=sensitive.folded,
+        read_as_missing=sensitive.read_as_missing,
+        reading=ENGINE,
+    )
     return _require_agreement(
         result, merge_evaluations([independent for _, independent in evaluated], model.parts), model, rows
     )
@@ -374,7 +390,9 @@ def verify_patterns(
     _require_same_support(table, source, ladders, recoding, exposure)
     smallest = int(support.min())
     verdict = ModelVerdict("pattern-support", {"k": least}, True, {"k": smallest}, 0, 0)
-    return PatternCheck(exposure.fitting, size, smallest, (verdict,), 0, 0, least=least, exposure=exposure)
+    return PatternCheck(
+        exposure.fitting, size, smallest, (verdict,), 0, 0, reading=ENGINE, least=least, exposure=exposure
+    )
 
 
 def _require_same_support(

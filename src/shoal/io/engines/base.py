@@ -154,7 +154,8 @@ class Source(Validated):
     reading: Options | None = None
     """Options to read back a release that was just written; not part of a plan."""
     with_nan: tuple[str, ...] = ()
-    """Columns in which NaN is distinct from a missing value, as in the table; not part of a plan."""
+    """Columns in which NaN and other kinds of missing values (codes of a survey, errors of a workbook) are distinct
+    from a missing value, as in the table; not part of a plan."""
     written: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
     """The text of the plan where the value of a variable was inserted, by key."""
 
@@ -176,7 +177,9 @@ class Source(Validated):
         """The options for the reader of a format."""
         if self.reading is not None:
             return self.reading
-        return Options(self.sheet, self.table, self.query, self.user_missing, self.values)
+        return Options(
+            self.sheet, self.table, self.query, self.user_missing, self.values, with_missing_kinds=self.with_nan
+        )
 
     def require_supported_options(self, form: Format) -> None:
         """Raise if an option is set that the format does not support."""

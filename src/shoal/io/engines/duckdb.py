@@ -45,7 +45,7 @@ from shoal.io.formats.adbc import query_database
 from shoal.io.formats.compression import compression_of, convert_to_utf8, unpack_to_file
 from shoal.io.formats.csv_dialect import RELEASED, CsvFormat, check_same_header, detect, has_reliable_names, is_cp1252
 from shoal.io.formats.object_store import Store
-from shoal.io.formats.partitioned import Parts, check_no_duplicates, common_schema, find_parts
+from shoal.io.formats.partitioned import Parts, check_no_duplicates, find_parts, read_runs
 from shoal.io.formats.postgres import Postgres, TableQuery
 from shoal.io.formats.sandbox import load_in_sandbox
 from shoal.io.formats.urls import address_of
@@ -213,9 +213,10 @@ class DuckDBEngine(SqlEngine):
         parts = replace(parts, files=tuple(map(self._unpacked_file, parts.files)))
         by_folder = bool(parts.keys)
         if parts.form == "parquet":
-            schema = common_schema(parts.files)
+            self._ignore_file_statistics()
+            schema, runs = read_runs(parts.files)
             names, named = tuple(schema.names), True
-            query = scan_parquet(parts.files, schema, as_cells(schema, given.missing, source.with_nan), by_folder)
+            query = scan_parquet(runs, names, as_cells(schema, given.missing, source.with_nan), by_folder)
         else:
             if is_cp1252(given.encoding):
                 parts = replace(parts, files=tuple(map(self._in_utf8, parts.files)))
@@ -232,6 +233,13 @@ class DuckDBEngine(SqlEngine):
         if by_folder:
             query = folder_cells(query, len(names), parts)
         return self._view(query, (*names, *parts.keys), named)
+
+    def _ignore_file_statistics(self) -> None:
+        """Turn off conclusions from the statistics that a Parquet file states.
+
+        The statistics of a column with NaN do not tell of it, so DuckDB would take ``isnan`` for false in every row.
+        """
+        self._run("SET disabled_optimizers = 'statistics_propagation'")
 
     def _plain_numbers(self, query: str, form: CsvFormat, with_file: bool) -> str:
         """Convert numbers to the form 1234.5 in purely numeric columns.
@@ -343,8 +351,11 @@ class DuckDBEngine(SqlEngine):
         """Return published rows, each n times, in place of the rows of a table."""
         if own:
             checks = ", ".join(f"stats({sql.column(position)})" for position in own)
+            ((disabled,),) = self._run("SELECT current_setting('disabled_optimizers')").fetchall()
+            self._run("SET disabled_optimizers = ''")  # without statistics, stats() knows nothing
             known = self._run(f"SELECT {checks} FROM {table.name} LIMIT 1").fetchall()
-            if any(column.get("has_null") is not True for row in known for column in row):
+            self._run(f"SET disabled_optimizers = {sql.literal(disabled)}")
+            if any(column is None or column.get("has_null") is not True for row in known for column in row):
                 return None
         return replace(self._repeated(table, keep, rows, constants), ordered=True)
 

@@ -48,17 +48,33 @@ def scan_csv(files: Sequence[Path], form: CsvFormat, with_file: bool = False) ->
     return f"SELECT {', '.join([*cells, *(['filename'] if with_file else [])])} FROM {scan}"
 
 
-def scan_parquet(files: Sequence[Path], schema: pa.Schema, cells: str, with_file: bool = False) -> str:
-    """Scan Parquet files; no column comes from the path.
+def scan_parquet(
+    runs: Sequence[tuple[Sequence[Path], pa.Schema]], names: Sequence[str], cells: str, with_file: bool = False
+) -> str:
+    """Scan Parquet files as cells c0, c1, ..., in the order of ``names``.
 
-    Otherwise a folder age=3 would override the column age.
+    The files of a run have the same schema; between runs types are widened. No column comes from the path: otherwise a
+    folder age=3 would override the column age.
     """
-    names = sql.columns(range(len(schema.names))) + (", filename" if with_file else "")
-    scan = (
-        f"read_parquet([{_listed(files)}], hive_partitioning = false, filename = {str(with_file).lower()}) "
-        f"AS t({names})"
-    )
+    scans = [_scan_run(files, schema, names, with_file) for files, schema in runs]
+    scan = scans[0] if len(scans) == 1 else f"({' UNION ALL '.join(f'SELECT * FROM {scan}' for scan in scans)})"
     return f"SELECT {cells}{', filename' if with_file else ''} FROM {scan}"
+
+
+def _scan_run(files: Sequence[Path], schema: pa.Schema, names: Sequence[str], with_file: bool) -> str:
+    """Scan files of one schema; a column of the type null has no type."""
+    own = sql.columns(range(len(schema.names))) + (", filename" if with_file else "")
+    scan = (
+        f"read_parquet([{_listed(files)}], hive_partitioning = false, filename = {str(with_file).lower()}) AS t({own})"
+    )
+    if tuple(schema.names) == tuple(names) and not any(pa.types.is_null(part.type) for part in schema):
+        return scan
+    cells = []
+    for position, name in enumerate(names):
+        found = schema.names.index(name)
+        cell = "NULL" if pa.types.is_null(schema.field(found).type) else sql.column(found)
+        cells.append(f"{cell} AS {sql.column(position)}")
+    return f"(SELECT {', '.join([*cells, *(['filename'] if with_file else [])])} FROM {scan})"
 
 
 def folder_cells(query: str, width: int, parts: Parts) -> str:

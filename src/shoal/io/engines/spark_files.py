@@ -60,7 +60,7 @@ def open_files(
         reader = reader.option("pathGlobFilter", f"*.{form}")
     location = _escaped(path.resolve())
     if form == "parquet":
-        names = tuple(common_schema(files).names)
+        names = tuple(common_schema(files, widen=False).names)
         check_names(names, named=True)
         if len({name.lower() for name in names}) < len(names) and spark.conf.get("spark.sql.caseSensitive") != "true":
             raise TableError("Columns differ in nothing but case; set spark.sql.caseSensitive to true in this session.")

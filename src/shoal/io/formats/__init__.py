@@ -61,6 +61,9 @@ class Options:
         Columns whose labels are always read: those that were written as labelled codes.
     schema
         The types to read, if known: a release is read back with the types it was written from.
+    with_missing_kinds
+        Columns in which kinds of missing values (codes of a survey, errors of a workbook) stay distinct values, as a
+        reader of the file sees them.
     """
 
     sheet: str | int | None = None
@@ -70,6 +73,7 @@ class Options:
     values: Literal["codes", "labels"] = "codes"
     decoded: tuple[str, ...] = ()
     schema: pa.Schema | None = None
+    with_missing_kinds: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,9 @@ _REPEATED = re.compile(rb"""number-columns-repeated=["'](\d+)""")
 FIRST_DAY = datetime.date(1900, 3, 1)
 """Before this date workbooks count a day that does not exist."""
 
+_ERROR_PREFIX = "Expected string but got "
+"""Text that fastexcel writes before the kind of an error."""
+
 CREATED = datetime.datetime(1980, 1, 1)
 _PINNED = {"created": CREATED}
 
@@ -78,7 +81,35 @@ def load(path: Path, options: Options) -> tuple[pa.Table, Mapping[str, ColumnLab
     table = pa.Table.from_batches([pa.record_batch(sheet.to_arrow())])
     if options.schema is not None:
         return cast_to_schema(table, options.schema), {}
-    return whole_numbers(_days(table)), {}
+    return whole_numbers(_days(_with_kinds(table, book, chosen, options.with_missing_kinds))), {}
+
+
+def _with_kinds(table: pa.Table, book: Any, chosen: int | str, names: tuple[str, ...]) -> pa.Table:
+    """Convert columns to text if a type would merge kinds of their cells.
+
+    These are booleans among numbers, and errors (#N/A, #REF!), which are missing otherwise.
+    """
+    positions = [position for position, name in enumerate(table.column_names) if name in names]
+    if not positions:
+        return table
+    batch, found = book.load_sheet(chosen, schema_sample_rows=None, dtypes="string").to_arrow_with_errors()
+    errors: dict[int, dict[int, str]] = {}
+    for error in [] if found is None else found.errors:
+        row, position = error.offset_position
+        errors.setdefault(position, {})[row] = f"#{error.detail.removeprefix(_ERROR_PREFIX)}"
+    for position in positions:
+        column, texts = table.column(position), pa.array(batch.column(position)).cast(pa.string())
+        numeric = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
+        mixed = numeric and pc.any(pc.is_in(texts, pa.array(["true", "false"]))).as_py()
+        wrong = errors.get(position, {})
+        if wrong:
+            cells = texts.to_pylist()
+            for row, text in wrong.items():
+                cells[row] = text
+            texts = pa.array(cells, pa.string())
+        if wrong or mixed:
+            table = table.set_column(position, table.column_names[position], pa.chunked_array([texts]))
+    return table
 
 
 def _days(table: pa.Table) -> pa.Table:

@@ -15,6 +15,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from shoal.errors import TableError
+from shoal.io.formats.common_types import common_type, plain_type
 
 SUFFIXES = {"parquet": (".parquet",), "csv": (".csv", ".csv.gz", ".csv.zst")}
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
@@ -121,16 +122,59 @@ def _with_folders(form: str, base: Path, files: Sequence[Path], called: str) -> 
     return Parts(form, tuple(files), tuple(map(unquote, next(iter(keys)))), values)
 
 
-def common_schema(files: Sequence[Path]) -> pa.Schema:
-    """Return the schema of Parquet files; their columns must be equal."""
+def common_schema(files: Sequence[Path], *, widen: bool = True) -> pa.Schema:
+    """Return the schema of Parquet files; their columns must be equal.
+
+    The types of a column are equal, or widened without loss; other columns are refused. Without ``widen``, types must
+    be equal.
+    """
+    return _merge_schemas(files, [_parquet_schema(file) for file in files], widen)
+
+
+def read_runs(files: Sequence[Path]) -> tuple[pa.Schema, list[tuple[list[Path], pa.Schema]]]:
+    """Return the common schema of Parquet files, and runs of equal files.
+
+    The files of a run follow one another, and have equal columns and types in the same order.
+    """
     schemas = [_parquet_schema(file) for file in files]
-    differs = [file.name for file, other in zip(files, schemas, strict=True) if {*other.names} != {*schemas[0].names}]
+    runs: list[tuple[list[Path], pa.Schema]] = []
+    for file, schema in zip(files, schemas, strict=True):
+        if runs and _columns(runs[-1][1]) == _columns(schema):
+            runs[-1][0].append(file)
+        else:
+            runs.append(([file], schema))
+    return _merge_schemas(files, schemas, widen=True), runs
+
+
+def _columns(schema: pa.Schema) -> list[tuple[str, pa.DataType]]:
+    return [(part.name, plain_type(part.type)) for part in schema]
+
+
+def _merge_schemas(files: Sequence[Path], schemas: Sequence[pa.Schema], widen: bool) -> pa.Schema:
+    first = schemas[0]
+    differs = [
+        file.name for file, other in zip(files, schemas, strict=True) if sorted(other.names) != sorted(first.names)
+    ]
     if differs:
         raise TableError(
             f"Every file of a directory must have the same columns; {len(differs)} of {len(files)} differ from the "
             f"first, for example {differs[0]!r}."
         )
-    return schemas[0]
+    if len(schemas) == 1 or len({*first.names}) < len(first.names):  # the engine refuses equal names
+        return first
+    merged = []
+    for part in first:
+        kinds = {plain_type(schema.field(part.name).type) for schema in schemas}
+        common = next(iter(kinds)) if len(kinds) == 1 else common_type(kinds) if widen else None
+        if common is None:
+            listed = " and ".join(sorted(map(str, kinds)))
+            hint = "Write the files with one type" + ("." if widen else ", or use the engine duckdb.")
+            raise TableError(
+                f"Column {part.name!r} has different types in the files of a directory: {listed}. Types must be equal"
+                f"{' or be widened without loss' if widen else ''}. {hint}"
+            )
+        merged.append(part if len(kinds) == 1 else part.with_type(common))
+    return pa.schema(merged)
 
 
 def _parquet_schema(file: Path) -> pa.Schema:

@@ -107,7 +107,8 @@ def main() -> None:
     path, given_options = Path(request["path"]), request["options"]
     schema = given_options["schema"] and pa.ipc.read_schema(pa.py_buffer(base64.b64decode(given_options["schema"])))
     try:
-        options = Options(**{**given_options, "schema": schema, "decoded": tuple(given_options["decoded"])})
+        names = {key: tuple(given_options[key]) for key in ("decoded", "with_missing_kinds")}
+        options = Options(**{**given_options, "schema": schema, **names})
         table, labels = importlib.import_module(request["module"]).load(path, options)
         batches = table.to_reader(1 << 17) if isinstance(table, pa.Table) else table
         with pa.OSFile(request["out"], "wb") as file, pa.ipc.new_file(file, batches.schema) as writer:

@@ -56,6 +56,10 @@ def load(path: Path, options: Options) -> tuple[pa.Table, Mapping[str, ColumnLab
         )
     given = {} if suffix == ".xpt" else {"user_missing": options.user_missing == "keep"}
     columns, about = readers[suffix](str(path), output_format="dict", **given)
+    chosen = [name for name in options.with_missing_kinds if name in columns]
+    if given and not given["user_missing"] and chosen:
+        with_codes, _ = readers[suffix](str(path), output_format="dict", user_missing=True, usecols=chosen)
+        columns |= with_codes
     table = pa.table({name: _column(values) for name, values in columns.items()})
     labels = {
         name: ColumnLabels(

@@ -29,21 +29,26 @@ from shoal.verification.independent.judge import (
 )
 from shoal.verification.independent.patterns import count_matching_records
 from shoal.verification.independent.people import evaluate_column_sets_by_people, evaluate_people
+from shoal.verification.independent.reading import ENGINE, WrittenTable, count_rows, is_readable
 
 __all__ = [
     "DEFINITIONS",
+    "ENGINE",
     "Counts",
     "ModelEvaluation",
     "SensitiveColumn",
     "TableEvaluation",
+    "WrittenTable",
     "columns_needed",
     "count_groups",
     "count_groups_with_wildcards",
     "count_matching_records",
+    "count_rows",
     "differences",
     "evaluate_column_sets",
     "evaluate_column_sets_by_people",
     "evaluate_people",
+    "is_readable",
     "judge",
     "list_sensitive_columns",
     "merge_evaluations",

@@ -7,11 +7,13 @@ search is used. Groups with the same counts are stored once, with their number.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from shoal.schema import Domain, Schema
+from shoal.verification.independent.domains import DeclaredDomain, ValueKey, declared_domain
+from shoal.verification.independent.folding import value_key
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,7 +40,7 @@ class SensitiveColumn:
     position: int
     number: Mapping[str, int | None]
     total: tuple[int, ...]
-    domain: Domain
+    domain: Domain | DeclaredDomain
 
     def numbers(self, column: pa.ChunkedArray) -> list[int | None]:
         """Return the value number of each cell; None is missing."""
@@ -69,12 +71,13 @@ def list_sensitive_columns(
 
 def _list_values(name: str, position: int, column: pa.ChunkedArray, rows: Any, schema: Schema) -> SensitiveColumn:
     texts, codes = _encode(column)
-    key = schema.columns[name].key if _is_text(column) else str
-    by_key: dict[str, int] = {}
+    key: ValueKey = _identity if schema.columns[name].exact else value_key
+    by_key: dict[Hashable, int] = {}
     number: dict[str, int | None] = {}
     first: list[str] = []
+    is_text = _is_text(column)
     for text in _in_order([text for text in texts if text is not None]):
-        found = key(text)
+        found = key(text) if is_text else _number_key(text)
         number[text] = None if found is None else by_key.setdefault(found, len(by_key))
         if len(first) < len(by_key):
             first.append(text)
@@ -84,7 +87,17 @@ def _list_values(name: str, position: int, column: pa.ChunkedArray, rows: Any, s
         value = None if cell is None else number[cell]
         if value is not None:
             total[value] += count
-    return SensitiveColumn(name, position, number, tuple(total), schema.domain(name, first))
+    return SensitiveColumn(name, position, number, tuple(total), declared_domain(schema, name, first, key))
+
+
+def _identity(text: str) -> str:
+    """Return the key of a value of which every spelling is another value."""
+    return text
+
+
+def _number_key(text: str) -> str | None:
+    """Return the key of a value that is not text: NaN is missing."""
+    return None if text == "nan" else text
 
 
 def _is_text(column: pa.ChunkedArray) -> bool:

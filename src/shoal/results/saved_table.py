@@ -1,0 +1,78 @@
+"""Comparison of a saved table with the certificate of its release.
+
+A release in memory belongs to the user, who may change it before it is saved. So the figures of the certificate are
+computed again from the written file. Figures about people, or about an intruder with partial knowledge, need the
+original; for these the table must have the content that was verified.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shoal.verification.check import CheckResult
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+RELATIVE_TOLERANCE = 1e-9  # relative difference that a sum in another order may cause
+
+
+def content_digest(table: pa.Table, names: Sequence[str]) -> str:
+    """Hash the cells of some columns of an Arrow table, in order."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    digest = hashlib.sha256()
+    for name in names:
+        texts = table.column(name).cast(pa.large_string())
+        digest.update(f"{name}\0{len(texts)}\0".encode())
+        for part in texts.chunks:
+            lengths = pc.fill_null(pc.binary_length(part), -1)
+            digest.update(np.ascontiguousarray(lengths.to_numpy(zero_copy_only=False), np.int64).data)
+        for part in texts.chunks:
+            filled = pc.fill_null(part, "")
+            _, offsets, cells = filled.buffers()
+            if len(filled) and cells is not None:
+                ends = np.frombuffer(offsets, np.int64)
+                digest.update(cells[int(ends[filled.offset]) : int(ends[filled.offset + len(filled)])])
+    return digest.hexdigest()
+
+
+def differing_figures(
+    certificate: Mapping[str, Any], checked: CheckResult, *, with_sizes: bool, with_models: bool
+) -> list[str]:
+    """List the figures of a certificate that a table does not have.
+
+    ``with_sizes`` is False where sizes of groups need the original, ``with_models`` where parameters of models do.
+    """
+    figures = {"rows": (certificate["released"], checked.rows), "groups": (certificate["groups"], checked.groups)}
+    if with_sizes:
+        figures["rows in the smallest group"] = (certificate["smallest_group"], checked.smallest_group)
+    stated_people = certificate.get("people")
+    if stated_people is not None and checked.people is not None:
+        figures["people"] = (stated_people["released"], checked.people.total)
+        figures["people in the smallest group"] = (stated_people["smallest_group"], checked.people.smallest_group)
+        if checked.people.smallest_crowd is not None and "smallest_crowd" in stated_people:
+            figures["people in the smallest crowd"] = (stated_people["smallest_crowd"], checked.people.smallest_crowd)
+    if with_models:
+        found = {_model_key(model): model["effective"] for model in (one.to_dict() for one in checked.models)}
+        for stated in certificate["models"]:
+            effective = found.get(_model_key(stated), {})
+            for parameter, value in stated["effective"].items():
+                figures[f"{parameter} of {stated['name']}"] = (value, effective.get(parameter))
+    return [what for what, (stated, recomputed) in figures.items() if not _is_close(stated, recomputed)]
+
+
+def _model_key(model: Mapping[str, Any]) -> tuple[str, str]:
+    return model["name"], str(sorted(model["parameters"].items()))
+
+
+def _is_close(stated: Any, recomputed: Any) -> bool:
+    if isinstance(stated, float) and isinstance(recomputed, float | int):
+        return math.isclose(stated, recomputed, rel_tol=RELATIVE_TOLERANCE, abs_tol=RELATIVE_TOLERANCE)
+    return bool(stated == recomputed)

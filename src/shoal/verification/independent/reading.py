@@ -1,0 +1,208 @@
+"""Read a written release again, without the engine that wrote it.
+
+A CSV is read by Python's csv module, or by Arrow if it is large; a Parquet file by Arrow. All rows are read, in batches
+that are counted one by one. Empty cells of a CSV are missing.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shoal.errors import VerificationError
+from shoal.verification.independent.folding import published_form
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+PYTHON_CSV, ARROW, ENGINE = "Python's csv module", "Arrow", "the engine"
+"""Readers of a release for the independent verification."""
+
+MAX_BYTES_FOR_PYTHON = 1 << 17
+"""Size of a CSV up to which Python's csv module reads it; no cell exceeds the limit of that module then."""
+
+BLOCK_BYTES = 16 << 20
+"""Bytes of a CSV that Arrow reads at once; no record may be longer."""
+
+BATCH_ROWS = 1 << 17
+MAX_UNMERGED_ROWS = 1 << 22
+"""Number of combinations of different batches after which they are merged."""
+
+PLAIN_TEXT = "^[!-~]([ -~]*[!-~])?$"
+"""Texts that are already in canonical form."""
+
+
+@dataclass(frozen=True)
+class WrittenTable:
+    """A file that was written, with the columns that it must have."""
+
+    path: Path
+    columns: tuple[str, ...]
+
+    @property
+    def reader(self) -> str:
+        """The name of the reader of this file."""
+        if self.path.suffix.lower() == ".csv" and self.path.stat().st_size <= MAX_BYTES_FOR_PYTHON:
+            return PYTHON_CSV
+        return ARROW
+
+
+def is_readable(path: Path) -> bool:
+    """Return whether a file has a format that is read here."""
+    return path.suffix.lower() in (".csv", ".parquet") and path.is_file()
+
+
+def count_rows(written: WrittenTable, quasi: Sequence[int], others: Sequence[int]) -> pa.Table:
+    """Count the combinations of some columns of a written table (c<i>, n).
+
+    ``quasi`` are the positions of quasi-identifiers, which are counted in canonical form.
+    """
+    import pyarrow as pa
+
+    try:
+        return _count_rows(written, [*quasi, *(position for position in others if position not in quasi)], quasi)
+    except (csv.Error, UnicodeError, pa.ArrowException):  # their messages may quote data
+        raise VerificationError(
+            f"The release cannot be read again by {written.reader}. This is a fault in shoal; nothing was written."
+        ) from None
+
+
+def _count_rows(written: WrittenTable, positions: Sequence[int], quasi: Sequence[int]) -> pa.Table:
+    import pyarrow as pa
+
+    parts: list[pa.Table] = []
+    unmerged = 0
+    for batch in _batches(written, positions):
+        columns = [_comparable(column, position in quasi) for position, column in zip(positions, batch, strict=True)]
+        counted = pa.table([*columns, pa.repeat(pa.scalar(1, pa.int64()), len(columns[0]))], _names(positions))
+        parts.append(_merge([counted]))
+        unmerged += parts[-1].num_rows
+        if unmerged > MAX_UNMERGED_ROWS:
+            parts, unmerged = [_merge(parts)], 0
+    if not parts:
+        raise VerificationError("The release has no rows when it is read again. A fault in shoal; nothing was written.")
+    return _merge(parts)
+
+
+def _names(positions: Sequence[int]) -> list[str]:
+    return [*(f"c{position}" for position in positions), "n"]
+
+
+def _merge(parts: Sequence[pa.Table]) -> pa.Table:
+    """Add the counts of equal combinations."""
+    import pyarrow as pa
+
+    whole = pa.concat_tables(parts)
+    names = whole.column_names[:-1]
+    encoded = [whole.column(name).combine_chunks().dictionary_encode() for name in names]
+    keyed = pa.table([*(column.indices for column in encoded), whole.column("n")], whole.column_names)
+    found = keyed.group_by(names, use_threads=False).aggregate([("n", "sum")])
+    cells = [
+        column.dictionary.take(found.column(name).combine_chunks()) for name, column in zip(names, encoded, strict=True)
+    ]
+    return pa.table([*cells, found.column("n_sum")], whole.column_names)
+
+
+def _comparable(column: pa.Array, is_quasi: bool) -> pa.Array:
+    """Convert a column to values that are equal if they are shown equal.
+
+    Floating-point numbers become text: quasi-identifiers with the sign of zero and NaN, sensitive values without.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        column, kind = column.cast(kind.value_type), kind.value_type
+    if pa.types.is_floating(kind):
+        if not is_quasi:
+            column = pc.if_else(pc.is_nan(column), pa.scalar(None, kind), pc.add(column, pa.scalar(0.0, kind)))
+        return column.cast(pa.string())
+    if pa.types.is_large_string(kind):
+        return _canonical(column.cast(pa.string())) if is_quasi else column.cast(pa.string())
+    return _canonical(column) if is_quasi and pa.types.is_string(kind) else column
+
+
+def _canonical(column: pa.Array) -> pa.Array:
+    """Convert texts to canonical form; nothing but blanks is missing."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    encoded = column.dictionary_encode()
+    if pc.all(pc.match_substring_regex(encoded.dictionary, PLAIN_TEXT)).as_py() is not False:
+        return column
+    forms = pa.array([published_form(text) for text in encoded.dictionary.to_pylist()], pa.string())
+    return forms.take(encoded.indices)
+
+
+def _batches(written: WrittenTable, positions: Sequence[int]) -> Iterator[list[pa.Array]]:
+    if written.path.suffix.lower() == ".parquet":
+        return _parquet_batches(written, positions)
+    if written.reader == PYTHON_CSV:
+        return _csv_rows(written, positions)
+    return _csv_batches(written, positions)
+
+
+def _require_header(written: WrittenTable, found: Sequence[str]) -> None:
+    if tuple(found) != written.columns:
+        raise VerificationError(
+            f"The release has {len(found)} columns when it is read again, which are not the {len(written.columns)} "
+            f"that were written. This is a fault in shoal; nothing was published."
+        )
+
+
+def _csv_rows(written: WrittenTable, positions: Sequence[int]) -> Iterator[list[pa.Array]]:
+    """Read a small CSV by Python's csv module."""
+    import pyarrow as pa
+
+    width = len(written.columns)
+    with written.path.open(encoding="utf-8-sig", newline="") as file:
+        # an empty line is a record with one empty cell
+        header, *rows = [record or [""] for record in csv.reader(file, strict=True)]
+    _require_header(written, header)
+    if any(len(row) != width for row in rows):
+        raise VerificationError(
+            "The release has records of different length when it is read again. A fault in shoal; nothing was written."
+        )
+    if rows:
+        yield [pa.array([row[position] or None for row in rows], pa.string()) for position in positions]
+
+
+def _csv_batches(written: WrittenTable, positions: Sequence[int]) -> Iterator[list[pa.Array]]:
+    """Read a large CSV by Arrow, block by block."""
+    import pyarrow as pa
+    from pyarrow import csv as arrow_csv
+
+    with written.path.open(encoding="utf-8-sig", newline="") as file:
+        _require_header(written, next(csv.reader(file, strict=True)))
+    names = [written.columns[position] for position in positions]
+    kinds: Any = dict.fromkeys(names, pa.string())
+    with arrow_csv.open_csv(
+        written.path,
+        read_options=arrow_csv.ReadOptions(block_size=BLOCK_BYTES),
+        parse_options=arrow_csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
+        convert_options=arrow_csv.ConvertOptions(
+            include_columns=names,
+            column_types=kinds,
+            null_values=[""],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=True,
+        ),
+    ) as reader:
+        for batch in reader:
+            if batch.num_rows:
+                yield [batch.column(number) for number in range(len(names))]
+
+
+def _parquet_batches(written: WrittenTable, positions: Sequence[int]) -> Iterator[list[pa.Array]]:
+    """Read a Parquet file by Arrow, in the types that it states."""
+    import pyarrow.parquet as pq
+
+    names = [written.columns[position] for position in positions]
+    with pq.ParquetFile(written.path) as file:
+        _require_header(written, file.schema_arrow.names)
+        for batch in file.iter_batches(BATCH_ROWS, columns=names):
+            yield [batch.column(batch.schema.get_field_index(name)) for name in names]
