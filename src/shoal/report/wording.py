@@ -9,6 +9,7 @@ from typing import Any
 from shoal.methods import METHODS
 from shoal.models import MODELS
 from shoal.render.html import number, prose, text
+from shoal.runtime.templates import fill_template
 from shoal.table.method_facts import MethodFacts, SearchFacts
 
 _METHODS = {
@@ -121,11 +122,11 @@ def model_sentence(model: Mapping[str, Any], sensitive: Sequence[str]) -> str:
         if model.get("counts") == "people":
             template = MODELS[model["name"]].people_summary_template or template
             template += " Each person counts once, with all that is known of him or her."
-        template += partial_knowledge_clause(given)
     else:
         pairs = ", ".join(f"{prose(key)} = {item_text}" for key, item_text in value.items())
         return f"The condition {prose(model['name'])} holds in every group ({pairs})."
-    return template.format(**{**value, "column": about})
+    # column names are in the parts and in the clause, never in a template
+    return fill_template(template, {**value, "column": about}) + partial_knowledge_clause(given)
 
 
 def partial_knowledge_clause(given: Mapping[str, Any]) -> str:
@@ -134,9 +135,10 @@ def partial_knowledge_clause(given: Mapping[str, Any]) -> str:
     Empty for a model that binds all columns at once.
     """
     if "known" in given:
-        some = "any one" if given["known"] == 1 else "any {known}"
+        known = _value_text(given["known"])
+        some = "any one" if given["known"] == 1 else f"any {known}"
         attacker = (
-            f"whoever knows at most {{known}} of these columns of a person; a group is what shows the same in {some}"
+            f"whoever knows at most {known} of these columns of a person; a group is what shows the same in {some}"
         )
     elif "keys" in given:
         attacker = (

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from functools import cache
 
+from shoal.runtime.templates import fill_template
+
 LANGUAGES = ("en", "de")
 STEPS = ("table", "columns", "hierarchies", "promise", "run", "explore", "compare", "attack", "publish")
 
@@ -1308,7 +1310,7 @@ SENTENCES: tuple[tuple[str, str], ...] = (
 def translate(key: str, language: str, **parts: object) -> str:
     """Return a text in a language; English if the language is unknown."""
     text = TEXTS[key][LANGUAGES.index(language) if language in LANGUAGES else 0]
-    return text.format(**parts) if parts else text
+    return fill_template(text, parts) if parts else text
 
 
 @cache
@@ -1333,9 +1335,8 @@ def translate_sentence(text: str, language: str) -> str:
     for pattern, german in _patterns():
         found = pattern.fullmatch(text)
         if found is not None:
-            return german.format(
-                **{name: translate_sentence(part, language) for name, part in found.groupdict().items()}
-            )
+            parts = {name: translate_sentence(part, language) for name, part in found.groupdict().items()}
+            return fill_template(german, parts)
     return text
 
 

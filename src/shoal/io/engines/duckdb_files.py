@@ -22,7 +22,10 @@ def scan_csv(files: Sequence[Path], form: CsvFormat, with_file: bool = False) ->
 
     ``with_file`` adds the column filename.
     """
-    missing = ", ".join(map(sql.literal, ("", *form.missing)))
+    empty = sql.literal("")
+    missing = ", ".join((empty, *map(sql.literal, form.missing)))
+    signs = (form.delimiter or ",", form.quote or '"')
+    quoted = any(sign in text for text in form.missing for sign in signs)
     types = ", ".join(f"'{sql.column(position)}': 'VARCHAR'" for position in range(len(form.names)))
     options = {
         "delim": form.delimiter or ",",
@@ -33,14 +36,14 @@ def scan_csv(files: Sequence[Path], form: CsvFormat, with_file: bool = False) ->
     given = ", ".join(f"{name} = {sql.literal(value)}" for name, value in options.items())
     scan = (
         f"read_csv([{_listed(files)}], auto_detect = false, columns = {{{types}}}, "
-        f"header = {str(bool(form.header)).lower()}, skip = {form.skip}, nullstr = [{missing}], "
+        f"header = {str(bool(form.header)).lower()}, skip = {form.skip}, nullstr = [{empty if quoted else missing}], "
         f"strict_mode = true, hive_partitioning = false, filename = {str(with_file).lower()}, "
         f"compression = 'none', buffer_size = {CSV_BUFFER_BYTES}, {given})"
     )
     cells = [sql.column(position) for position in range(len(form.names))]
-    if form.trim:
-        # check the markers again: `nullstr` compares cells before trimming
-        trimmed = [f"trim({name}, ' \t')" for name in cells]
+    if form.trim or quoted:
+        # `nullstr` compares cells before trimming, and takes no marker with a delimiter or a quote
+        trimmed = [f"trim({name}, ' \t')" if form.trim else name for name in cells]
         cells = [
             f"CASE WHEN {cell} NOT IN ({missing}) THEN {cell} END AS {name}"
             for cell, name in zip(trimmed, cells, strict=True)

@@ -30,6 +30,7 @@ from shoal.io.engines.spark_shared_session import OpenSession, open_session
 from shoal.io.engines.sql_engine import SqlEngine
 from shoal.io.formats import PLAIN, Writing
 from shoal.io.formats.csv_dialect import RELEASED
+from shoal.runtime.templates import fill_template
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -53,7 +54,7 @@ MAX_REPEATED_ROWS = 1_000_000
 
 COMBINATIONS = "different combinations of quasi-identifiers and sensitive values"
 COARSER = (
-    "Make the lowest levels coarser before (round numbers, cut codes and dates): most values have {}. For "
+    "Make the lowest levels coarser before (round numbers, cut codes and dates): most values have {columns}. For "
     "microaggregation, set block = 100000 under [method]: blocks are aggregated where they are."
 )
 """Advice if the combinations do not fit the driver; the columns with the most values are inserted."""
@@ -255,10 +256,11 @@ class SparkEngine(SqlEngine):
         named = ", ".join(
             f"{table.columns[position]!r} ({distinct[sql.column(position)]:,} values)" for position in widest
         )
+        advice = fill_template(instead, {"columns": named})
         raise TableError(
             f"The table has {found['n']:,} {what}, {values >> 20:,} MB; the driver, which decides, has room for "
             f"{memory.result >> 20:,} MB in its Java, and for {memory.python >> 20:,} MB beside it, where "
-            f"{needed >> 20:,} MB are needed. {instead.format(named)} Or give the driver more memory "
+            f"{needed >> 20:,} MB are needed. {advice} Or give the driver more memory "
             f"([engine] memory; spark.driver.memory and spark.driver.maxResultSize of a running session)."
         )
 
@@ -363,7 +365,7 @@ class SparkEngine(SqlEngine):
     def rows(self, table: Relation, positions: Sequence[int]) -> pa.Table:
         """Return some columns of all rows; raise if they do not fit the driver."""
         self._check_driver_memory(
-            table.name, table, positions, "rows", "Most values have {}; leave columns or rows out."
+            table.name, table, positions, "rows", "Most values have {columns}; leave columns or rows out."
         )
         return self._fetched(self._spark.sql(f"SELECT {sql.columns(positions)} FROM {table.name}"))
 

@@ -134,6 +134,7 @@ def write(table: pa.Table, path: Path, writing: Writing) -> Options:
     decoded: list[str] = []
     for part, column in zip(table.schema, table.columns, strict=True):
         name, values = part.name, _holdable(column)
+        _check_no_nul(name, values, suffix)
         fields.append(pa.field(name, values.type))
         if pa.types.is_string(values.type) and name in writing.coded and suffix in LABELLED:
             values, meanings[name] = _coded(values, name)
@@ -164,6 +165,17 @@ def _check_names(names: list[str], suffix: str) -> None:
             f"Names of columns in a {suffix} file must begin with a letter, hold letters, digits and _ alone and be of "
             f"at most {max_bytes} bytes; {wrong[0]!r} is not. Rename it, or write CSV or Parquet."
         )
+
+
+def _check_no_nul(name: str, values: pa.ChunkedArray, suffix: str) -> None:
+    """Raise if a text has a NUL character, at which these files end it."""
+    if pa.types.is_string(values.type):
+        cut = pc.sum(pc.match_substring(values, "\0")).as_py() or 0
+        if cut:
+            raise OutputError(
+                f"Column {name!r} has {cut:,} texts with a NUL character, at which a {suffix} file ends them. Write "
+                f"the release as Parquet."
+            )
 
 
 def _holdable(column: pa.ChunkedArray) -> pa.ChunkedArray:

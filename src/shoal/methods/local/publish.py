@@ -78,7 +78,7 @@ def publish_pieces(
                 f"parameters of the models."
             )
         row, count = recoding.row, recoding.count
-        group = _merge_failing(recoding, label_group, holds)
+        group = merge_failing_labels(holds)[label_group[recoding.group]]
         merges += int((~holds).sum())
     warned = EXACT_RANGES_WARNING if local.exact and "range" in local.kinds else None
     row = recoding.row if original is None else original[recoding.row]
@@ -144,18 +144,15 @@ def form_groups(
     return frequencies.select(row, count).groups_of(group, int(group.max(initial=-1)) + 1)
 
 
-def _merge_failing(
-    recoding: ByGroup, label_group: npt.NDArray[np.int64], holds: npt.NDArray[np.bool_]
-) -> npt.NDArray[np.int64]:
+def merge_failing_labels(holds: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
     """Merge every failing group with the next one in the order of labels.
 
-    Returns the new group of each entry.
+    Returns the new number of each group.
     """
     joined = np.zeros(len(holds), np.bool_)  # whether a group joins the one before it
     failing = np.flatnonzero(~holds)
     joined[np.maximum(failing, 1)] = True
-    number = np.cumsum(~joined) - 1
-    return number[label_group[recoding.group]]
+    return np.asarray(np.cumsum(~joined) - 1, np.int64)
 
 
 def pieces_of(local: LocalProblem, recoding: ByGroup | ByLevel) -> Pieces:

@@ -22,6 +22,8 @@ from shoal.errors import InfeasibleError
 from shoal.kernels.rules import TOTALS, max_group_count
 from shoal.methods.base import Problem, require_feasible
 from shoal.methods.bind_rules import BoundRules, bind_rules, count_sensitive_values
+from shoal.methods.local.publish import form_groups as form_label_groups
+from shoal.methods.local.publish import merge_failing_labels, same_labels
 from shoal.methods.microaggregation.blocks import (
     LEAVES_PER_BLOCK,
     Blocks,
@@ -42,6 +44,7 @@ from shoal.methods.microaggregation.points import (
     merge_failing_exactly,
     point_column,
     publish_points,
+    show_groups,
 )
 from shoal.methods.time_limits import deadline_of, is_late
 from shoal.models import AllOf
@@ -212,8 +215,9 @@ class RowSubset:
         if method.refines and not is_late(deadline):
             points, columns = coordinates_of(self.columns, self.codes), shared.bound.columns(self.secrets)
             group = improve(method, points, columns, shared.bound.rules, group, rows, shared.seed, progress, deadline)
+        whole = len(self.secrets) == shared.rows
         return merge_failing_exactly(
-            shared.model, shared.domains, self.secrets, group, bool(method.strata), shared.totals
+            shared.model, shared.domains, self.secrets, group, bool(method.strata), shared.totals, whole
         )
 
 
@@ -263,7 +267,36 @@ def aggregate(method: _Microaggregation, problem: Problem, formed: Event) -> ByG
     if blocks is None:  # sum in row order, independent of the strata
         order = np.argsort(row, kind="stable")
         row, group = row[order], group[order]
+    if not problem.model.closed_under_union:
+        group = _merge_same_labels(method, problem, columns, row, group)
     return publish_points(frequencies, problem.ladders, columns, row, group, facts, method.ends(problem.model))
+
+
+def _merge_same_labels(
+    method: _Microaggregation,
+    problem: Problem,
+    columns: Sequence[PointColumn],
+    row: npt.NDArray[np.int64],
+    group: npt.NDArray[np.int64],
+) -> npt.NDArray[np.int64]:
+    """Merge groups until those with equal labels meet the models together.
+
+    To a reader, groups that show the same are one group. Where a model is not closed under union, it can fail although
+    each of them meets it. It is then merged with the next one in the order of labels.
+    """
+    while True:
+        recoding, _ = show_groups(problem.frequencies, problem.ladders, columns, row, group, method.ends(problem.model))
+        label_group = same_labels(recoding)
+        formed = form_label_groups(problem.frequencies, recoding.row, label_group[recoding.group], recoding.count)
+        holds = problem.model.assess(formed).holds
+        if holds.all():
+            return group
+        if formed.count == 1 or method.strata:
+            raise InfeasibleError(
+                f"No grouping was found that meets {problem.model}: groups that show the same fail together. Lower the "
+                f"parameters of the models{', or drop strata' if method.strata else ''}."
+            )
+        group = merge_failing_labels(holds)[label_group[group]]
 
 
 def _strata(method: _Microaggregation, names: Sequence[str], codes: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:

@@ -140,12 +140,14 @@ def merge_failing_exactly(
     group: npt.NDArray[np.int32],
     strata: bool,
     totals: Sequence[npt.NDArray[np.int64]] | None = None,
+    whole: bool = True,
 ) -> npt.NDArray[np.int64]:
     """Merge groups that fail the exact models into the next group.
 
     This is repeated until none fails: kernels compare with a tolerance. ``secrets`` and ``group`` are those of each
     row.
-    ``totals`` are the whole table's, by sensitive column, where these rows are a part of it.
+    ``totals`` are the whole table's, by sensitive column, where these rows are a part of it; ``whole`` is whether they
+    are all rows.
     """
     entries = FrequencySet((), (), domains, secrets[:, :0], secrets, np.ones(len(secrets), np.int64))
     settled = group.astype(np.int64)
@@ -162,7 +164,13 @@ def merge_failing_exactly(
                 f"lower the models' parameters."
             )
         if groups == 1:
-            return settled
+            raise InfeasibleError(
+                f"No grouping was found that meets {model}: even all rows as one group fail. Lower the parameters of "
+                f"the models."
+                if whole
+                else f"No grouping was found that meets {model}: a block of {len(secrets):,} rows fails even as one "
+                f"group. Choose a larger block, or lower the parameters of the models."
+            )
         settled[settled == failing[0]] = failing[0] - 1 if failing[0] else 1
 
 

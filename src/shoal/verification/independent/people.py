@@ -52,7 +52,8 @@ def evaluate_people(
 
     Both tables have combinations (c<position>, n). The release has the quasi-identifiers in the positions ``quasi`` and
     the number of the person in the position ``person``. The source is given where a model looks at the values of
-    people; its columns are named as in the schema. Of each person, ``known_rows`` rows can be linked, or all (None).
+    people; its columns are named as in the schema, its counts are the last column. Of each person, ``known_rows`` rows
+    can be linked, or all (None).
     """
     if source is None and known_rows == 1:
         return _evaluate_sizes(released, quasi, person, models)
@@ -162,8 +163,11 @@ def _make_evaluators(
     needed = columns_needed([model], schema.sensitive)
     (name,) = schema.person
     found: list[Callable[[Sequence[int]], Verdict]] = []
-    for column in list_sensitive_columns({one: (0, source.column(one), source.column("n")) for one in needed}, schema):
-        values_of = _values(source.column(name).to_pylist(), column, source)
+    # by position: a column of the source may be named like the counts
+    counts = source.column(source.num_columns - 1)
+    cells = {one: source.column(source.column_names[:-1].index(one)) for one in {*needed, name}}
+    for column in list_sensitive_columns({one: (0, cells[one], counts) for one in needed}, schema):
+        values_of = _values(cells[name].to_pylist(), column, cells[column.name])
         evaluator = _make_people_evaluator(
             definition, model, column, [values_of[person] for person in present if values_of[person]]
         )
@@ -175,10 +179,10 @@ def _evaluate_group(evaluator: PeopleEvaluator, values_of: Mapping[int, Values],
     return evaluator(len(group), [values_of[person] for person in group if values_of[person]])
 
 
-def _values(people: Sequence[Any], column: SensitiveColumn, source: pa.Table) -> Mapping[int, Values]:
+def _values(people: Sequence[Any], column: SensitiveColumn, cells: pa.ChunkedArray) -> Mapping[int, Values]:
     """Return the known values of every person, over all rows of the source."""
     found: dict[int, set[int]] = {}
-    for person, value in zip(people, column.numbers(source.column(column.name)), strict=True):
+    for person, value in zip(people, column.numbers(cells), strict=True):
         own = found.setdefault(int(person), set())
         if value is not None:
             own.add(value)
