@@ -27,7 +27,7 @@ from enum import StrEnum
 
 from shoal.advice.value_kinds import have_same_unit, numbers_of
 from shoal.schema import Role
-from shoal.schema.column_vocabulary import PEOPLE, words_of
+from shoal.schema.column_vocabulary import words_of
 from shoal.schema.column_words import Meaning, fold_value, meanings_of, topic_of_values, yes_and_no
 from shoal.schema.detect_identifiers import identifier_reason, is_remark, person_reason, sensitive_reason
 
@@ -59,7 +59,8 @@ TOPICS = {
     "offence": "offences", "grade": "grades",
     "habit": "habits",
 }  # fmt: skip
-WEIGHT_WORDS = {"weight", "weights", "poids", "gewicht", "peso", "wgt"}
+WEIGHT_WORDS = {"weight", "weights", "poids", "gewicht", "peso", "wgt", "wt", "bmxwt"}
+UNITS_OF_WEIGHT = {"kg", "lb", "lbs", "pounds", "body", "birth", "koerper", "corps", "cuerpo", "corpo", "bmxwt"}
 PLACE_NOUNS = {
     "city", "county", "state", "region", "country", "zip", "district", "town", "province", "municipality", "station",
     "area", "code postal",
@@ -68,7 +69,7 @@ PLACE_NOUNS = {
 }  # fmt: skip
 CORE_TOPICS = {"age", "sex", "origin", "place", "family"}
 """Visible facts that count more than a private word beside them: the age of a subscriber."""
-GRAVE_TOPICS = {"health", "belief", "sexuality", "politics", "offences"}
+GRAVE_TOPICS = {"health", "belief", "sexuality", "politics", "offences", "money", "income"}
 """Sensitive facts that count more than a word of opinion beside them."""
 
 
@@ -150,7 +151,9 @@ def judge_column(column: Evidence) -> Judgement:
             reason = "it has so many different words that it is like free text, which may name somebody"
         return Judgement(Tier.TEXT, Role.DROP, reason)
     if column.kind == "date":
-        return Judgement(Tier.VISIBLE, Role.QUASI_IDENTIFIER, "others may know when something happened", "events")
+        born = any(part.topic == "age" for part in meanings_of(name))
+        topic, what = ("age", "somebody was born") if born else ("events", "something happened")
+        return Judgement(Tier.VISIBLE, Role.QUASI_IDENTIFIER, f"others may know when {what}", topic)
     return _judge_by_words(column)
 
 
@@ -238,7 +241,7 @@ def _judge_weight(column: Evidence) -> Judgement:
     """Distinguish body weight from weights of a survey, by name and values."""
     phrases = {part.words for part in meanings_of(column.name)}
     numbers = sorted(numbers_of(column.values) or [])
-    if phrases & {"body weight", "birth weight", "birthweight", "koerpergewicht"}:
+    if phrases & {"birthweight", "koerpergewicht"} or UNITS_OF_WEIGHT & set(words_of(column.name)):
         return _with_role(column, Tier.VISIBLE, "looks", "by its name it tells about what everybody sees")
     named = [part for part in meanings_of(column.name) if part.tier != "technical"]
     if numbers:
@@ -411,6 +414,7 @@ CATEGORY_WORDS = {
     "marital", "civil", "marstat", "marst", "mstatus", "status", "matrimonial", "sitmat", "civile", "stciv",
     "familienstand", "type", "type of",
 }  # fmt: skip
+SECONDARY_TOPICS = {"events", "looks", "dwelling", "weekday", "title"}
 CATEGORY_TOPICS = {"sex", "origin", "place", "work", "looks"}
 MAX_CATEGORY_CODES = 40
 
@@ -433,7 +437,9 @@ def are_category_codes(name: str, topic: str, values: Sequence[str]) -> bool:
     return topic in CATEGORY_TOPICS or bool(words & CATEGORY_WORDS and topic == "family")
 
 
-def is_about_somebody(name: str) -> bool:
-    """Return whether a name is a word for people and nothing else."""
-    words = words_of(name)
-    return bool(words) and set(words) <= PEOPLE
+def is_secondary(name: str, topic: str) -> bool:
+    """Return whether a visible fact is one that readers miss least.
+
+    Dates and sights, and how long or how far something is: years in a role, the distance from home.
+    """
+    return topic in SECONDARY_TOPICS or (topic in ("work", "place") and bool(QUANTITY_WORDS & set(words_of(name))))

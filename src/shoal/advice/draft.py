@@ -16,7 +16,7 @@ import tomli_w
 
 from shoal.advice.column_tiers import Tier
 from shoal.advice.profile import Profile
-from shoal.advice.suggest_role import ColumnProfile, format_share
+from shoal.advice.suggest_role import MAX_SHARE_IN_GROUP, ColumnProfile, format_share
 from shoal.advice.try_methods import MethodTrial, least_loss
 from shoal.errors import PlanError, TableError, counted
 from shoal.io.formats.urls import address_of
@@ -133,8 +133,14 @@ def _models(profile: Profile, k: int) -> list[str]:
         lines += ["", "[[models]]", f'name = "{column.diversity}"']
         if column.diversity == "l-diversity":
             lines.append("l = 2   # no group may share one sensitive value; see also p-alpha-sensitive and t-closeness")
+        elif column.diversity == "alpha-k":
+            lines += [f"alpha = {MAX_SHARE_IN_GROUP}   # the largest part of a group with the same value", f"k = {k}"]
         else:
-            lines += ["p = 1   # not everybody in a group says yes; that nobody does may be told", "alpha = 1"]
+            least = min(column.least_no, k - 1)
+            lines += [
+                f"alpha = {least}   # so many in every group say no, at least; that nobody says yes is no harm",
+                "p = 1",
+            ]
         lines.append(f"column = {_string(column.name)}")
     return lines
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.advice.column_tiers import Tier
+from shoal.advice.column_tiers import Tier, is_secondary
 from shoal.advice.profile import Profile
 from shoal.advice.suggest_role import ColumnProfile, dropped
 from shoal.errors import InfeasibleError, PlanError
@@ -28,18 +28,19 @@ from shoal.schema import Role
 from shoal.utility.loss import column_losses
 
 SAMPLE_ROWS = 10_000
-MAX_LOSS = 0.3
-"""Largest loss (ncp) on the sample with which a draft keeps all columns."""
+MIN_SAMPLE_ROWS = 500
+MAX_WORK = 4_000_000
+"""Maximum of rows times squared quasi-identifiers in a trial, with few rows excepted."""
+MAX_LOSS = 0.33
+"""Largest loss (ncp) of Mondrian on the sample with which a draft keeps all columns; the final method loses less."""
 MAX_DIVERSITY_LOSS = 0.05
 """Largest loss that diversity of sensitive columns may add."""
 MAX_DIVERSITY_RATIO = 1.2
-MAX_SECONDS = 4.0
+MAX_SECONDS = 3.0
 """Processor seconds of trials after which columns are dropped in bulk, or without comparison."""
 MIN_QUASI_IDENTIFIERS = 3
 MAX_SINGLE_TRIALS = 5
 """Maximum number of columns that are left out in turn, to find the one without which most is left."""
-SECONDARY_TOPICS = {"events", "looks", "dwelling", "weekday", "title"}
-"""Visible facts that readers miss least."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,8 @@ class _Trials:
     """Runs of drafted plans on one sample, and their time."""
 
     def __init__(self, sample: Any, source: Source, draft: Callable[[Profile], Plan]) -> None:
-        self._source = Source(frame=sample, time_zone=source.time_zone)
+        self._sample = sample
+        self._time_zone = source.time_zone
         self._draft = draft
         self.seconds = 0.0
         Mondrian().warm()
@@ -68,10 +70,13 @@ class _Trials:
         """Return the loss of a drafted plan; None if there is no release."""
         start = time.process_time()
         plan = self._draft(profile)
-        plan = replace(plan, source=self._source, output=None, engine=plan.engine.here, method=Mondrian())
+        rows = min(max(MIN_SAMPLE_ROWS, MAX_WORK // len(plan.schema.quasi_identifiers) ** 2), SAMPLE_ROWS)
+        chosen = np.unique(np.linspace(0, self._sample.num_rows - 1, rows).astype(np.int64))  # evenly from all rows
+        source = Source(frame=self._sample.take(chosen), time_zone=self._time_zone)
+        plan = replace(plan, source=source, output=None, engine=plan.engine.here, method=Mondrian())
         try:
-            with open_engine(plan.engine, time_zone=self._source.time_zone) as engine:
-                problem = encode(engine, self._source, plan, StepTimer(quiet))
+            with open_engine(plan.engine, time_zone=self._time_zone) as engine:
+                problem = encode(engine, source, plan, StepTimer(quiet))
                 own = column_losses(problem.frequencies, problem.ladders, plan.method.decide(problem))
         except (InfeasibleError, PlanError):
             return None
@@ -123,8 +128,8 @@ def _drop_expensive_columns(profile: Profile, trial: _Trial, trials: _Trials) ->
         count = len(unknown) if trials.seconds > MAX_SECONDS else len(unknown) // 3
         choices = [unknown[: min(count, len(quasi) - MIN_QUASI_IDENTIFIERS)]]
     else:
-        secondary = [c for c in quasi if c.topic in SECONDARY_TOPICS]
-        candidates = unknown or sorted(quasi, key=lambda c: (c in secondary, *cost(c)), reverse=True)
+        secondary = [c for c in quasi if is_secondary(c.name, c.topic)]
+        candidates = unknown or sorted(secondary or quasi, key=cost, reverse=True)
         few = 1 if trials.seconds > MAX_SECONDS else MAX_SINGLE_TRIALS
         choices = [[column] for column in candidates[:few]]
     best: tuple[Profile, _Trial] | None = None
@@ -161,6 +166,9 @@ def _fit_diversity(profile: Profile, loss: float, trials: _Trials) -> Profile:
         columns = [dropped(c, f"{c.reason}, and {reason}") if c.name in alone else c for c in profile.columns]
         profile = replace(profile, columns=tuple(columns))
         diverse = [column for column in diverse if column.name not in alone]
+    if trial is None or trial.loss > limit:  # one who says no in place of two
+        columns = [replace(c, least_no=1) for c in profile.columns]
+        profile = replace(profile, columns=tuple(columns))
     count = len(diverse)
     while count and trials.seconds <= 2 * MAX_SECONDS:
         rest = _keep_diversity(profile, {column.name for column in diverse[:count]})

@@ -111,16 +111,14 @@ class Profile(Displayable):
 
     def with_roles(self, roles: Mapping[str, Role]) -> Profile:
         """Return the profile with the roles of some columns as given."""
-        columns = tuple(
-            with_diversity(
-                replace(c, role=roles[c.name], reason="its role was given", diversity="", why_not="", marks=None),
-                self.rows,
-            )
+        given = [
+            replace(c, role=roles[c.name], reason="its role was given", diversity="", why_not="", marks=None)
             if c.name in roles
             else c
             for c in self.columns
-        )
-        return replace(self, columns=columns)
+        ]
+        people = any(column.role is Role.PERSON for column in given)
+        return replace(self, columns=tuple(with_diversity(column, self.rows, people=people) for column in given))
 
     def summary(self) -> Summary:
         """Summarize kind, role and reason of every column."""
@@ -251,7 +249,8 @@ def _profile_table(engine: Engine, table: Relation, form: CsvFormat, markers: tu
     )
     columns = _drop_linking_columns(engine, table, columns)
     columns = _ensure_quasi_identifier(drop_twins(columns, same))
-    columns = [with_diversity(column, rows) for column in columns]
+    people = any(column.role is Role.PERSON for column in columns)
+    columns = [with_diversity(column, rows, people=people) for column in columns]
     columns = [replace(column, label=_format_label(table.labels.get(column.name))) for column in columns]
     quasi = [column.name for column in columns if column.role is Role.QUASI_IDENTIFIER]
     unique = _count_unique_rows(engine, table, quasi)
@@ -411,9 +410,9 @@ def _profile_column(column: Evidence, judged: Judgement) -> ColumnProfile:
 
 
 def _marks(column: Evidence) -> tuple[str, str] | None:
-    """Return the values for yes and no, if most known rows say no."""
+    """Return the values for yes and no, if enough of the known rows say no."""
     found = yes_and_no(column.values)
-    if found is None or 2 * column.count[list(column.values).index(found[1])] < sum(column.count):
+    if found is None or 3 * column.count[list(column.values).index(found[1])] < sum(column.count):
         return None
     return found
 

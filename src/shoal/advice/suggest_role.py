@@ -20,6 +20,9 @@ MAX_MISSING_SHARE = 0.2
 MAX_MISSING_MARKS_SHARE = 0.05
 MAX_COMMONEST_SHARE = 0.5
 """Maximum share of the most common value among the known ones, for two different values in every group."""
+MAX_COMMONEST_OF_TWO = 0.65
+MAX_SHARE_IN_GROUP = 0.75
+"""Maximum share of one of two values in a group, where both are common."""
 MIN_LINKING_VALUES = 20
 MIN_LINKING_SHARE = 0.5
 """Minimum number of values, as a share of the people, for a column that links the rows of a person."""
@@ -48,10 +51,11 @@ class ColumnProfile:
     tier, topic
         Who knows what the column tells (:class:`shoal.advice.column_tiers.Tier`), and what it is about.
     diversity
-        Model that a draft asks of a sensitive column: l-diversity, p-alpha-sensitive, or empty; ``why_not`` is the
-        reason for none.
+        Model that a draft asks of a sensitive column: l-diversity, p-alpha-sensitive, alpha-k or empty; ``why_not``
+        is the reason for none.
     marks
-        The values for yes and no, if most rows of the column say no.
+        The values for yes and no, if enough rows of the column say no; ``least_no`` is the number of people (or rows)
+        in every group who must say no.
     """
 
     name: str
@@ -71,6 +75,7 @@ class ColumnProfile:
     diversity: str = ""
     why_not: str = ""
     marks: tuple[str, str] | None = None
+    least_no: int = 2
 
 
 def format_share(part: int, rows: int) -> str:
@@ -83,15 +88,23 @@ def format_share(part: int, rows: int) -> str:
     return "under 0.1%" if 0 < share < 0.1 else f"{share:.1f}%".replace(".0%", "%")
 
 
-def with_diversity(column: ColumnProfile, rows: int) -> ColumnProfile:
+def with_diversity(column: ColumnProfile, rows: int, *, people: bool = False) -> ColumnProfile:
     """Decide which diversity a draft asks of a sensitive column.
 
     Two different values in every group mean something where values are categories, mostly known and mixed. Where most
-    rows say no, it is enough that not everybody in a group says yes.
+    rows say no, it is enough that not everybody in a group says yes. Of two common values neither may be that of nearly
+    everybody in a group; where ``people`` have several rows, who may have both, two different ones are asked for.
     """
     if column.role is not Role.SENSITIVE:
         return column
     known = rows - column.missing
+    if (
+        not people
+        and column.distinct == 2
+        and column.missing <= MAX_MISSING_MARKS_SHARE * rows
+        and column.commonest <= MAX_COMMONEST_OF_TWO * known
+    ):
+        return replace(column, diversity="alpha-k")
     if column.marks is not None and column.missing <= MAX_MISSING_MARKS_SHARE * rows:
         return replace(column, diversity="p-alpha-sensitive")
     why_not = ""

@@ -16,6 +16,7 @@ from typing import Any
 from shoal.advice.draft import draft_plan
 from shoal.advice.fit_columns import fit_columns
 from shoal.advice.profile import Profile, profile, suggest_hierarchies
+from shoal.advice.suggest_role import MAX_SHARE_IN_GROUP, ColumnProfile
 from shoal.errors import PlanError
 from shoal.io.engines import open_engine
 from shoal.io.engines.base import Relation, Source, require_columns
@@ -200,12 +201,7 @@ def _models(keywords: Keywords, schema: Schema, profiled: Profile | None) -> tup
         raise PlanError("Say what every group must meet: k=5, or models=[...]. Nothing is assumed.")
     if profiled is not None and not letters_given and not given:
         drafted = [column for column in profiled.columns if column.diversity and column.name in schema.sensitive]
-        models += [
-            make_model("l-diversity", column=column.name, l=2)
-            if column.diversity == "l-diversity"
-            else make_model("p-alpha-sensitive", column=column.name, p=1, alpha=1)
-            for column in drafted
-        ]
+        models += [_diversity(column, keywords.k or 2) for column in drafted]
         if drafted:
             names = _join_names([column.name for column in drafted])
             text = (
@@ -220,6 +216,15 @@ def _models(keywords: Keywords, schema: Schema, profiled: Profile | None) -> tup
     if keywords.known is not None:
         all_models = tuple(Known(model, keywords.known) for model in all_models)
     return all_models, notes
+
+
+def _diversity(column: ColumnProfile, k: int) -> Model:
+    """Build the model that a draft asks of a sensitive column."""
+    if column.diversity == "l-diversity":
+        return make_model("l-diversity", column=column.name, l=2)
+    if column.diversity == "alpha-k":
+        return make_model("alpha-k", column=column.name, alpha=MAX_SHARE_IN_GROUP, k=k)
+    return make_model("p-alpha-sensitive", column=column.name, p=1, alpha=min(column.least_no, k - 1))
 
 
 def _method(keywords: Keywords) -> Method:

@@ -128,6 +128,8 @@ PEOPLE = {
         "father",
         "parent",
         "spouse",
+        "manager",
+        "supervisor",
         "doctor",
         "physician",
         "nurse",
@@ -224,6 +226,8 @@ PEOPLE = {
 }
 STAFF = {
     *[
+        "manager",
+        "supervisor",
         "officer",
         "doctor",
         "physician",

@@ -183,7 +183,7 @@ def _pieces(word: str) -> list[str] | None:
             if (
                 piece in SHORT_WORDS
                 or (len(piece) >= MIN_PIECE and piece in lists.fillers)
-                or (len(piece) > MIN_PIECE and piece in lists.phrases)
+                or (len(piece) > MIN_PIECE and piece in lists.phrases and piece not in AMBIGUOUS_ALONE)
             ):
                 cost = 1.0 + (len(piece) < MIN_ABBREVIATION) * 0.5
             elif (
