@@ -17,7 +17,6 @@ import pytest
 import shoal
 from shoal.advice.draft import draft_plan
 from shoal.advice.profile import profile as profile_table
-from shoal.advice.suggest_role import MAX_JOINT_QUASI_IDENTIFIERS
 from shoal.advice.try_methods import MethodTrial, least_loss
 from shoal.advice.value_kinds import separators_of
 from shoal.datasets.census import census_table
@@ -196,32 +195,6 @@ def test_free_text_and_constants_are_dropped():
     assert column_of_two([f"assistant to {chr(97 + n % 26)}{n}" for n in range(400)], "title").role == "drop"
     assert column_of_two(["x"] * 30, "kind").role == "drop"
     assert column_of_two(["x", "y"] * 15, "kind").role == "quasi-identifier"
-
-
-def test_wide_table_keeps_known_columns(monkeypatch):
-    """Keep columns that others may know, up to a limit."""
-    monkeypatch.setattr("shoal.advice.suggest_role.MAX_QUASI_IDENTIFIERS", 16)
-    rows = 400
-    made = {f"m{n}": [str(i * (n + 3) % (n + 5)) for i in range(rows)] for n in range(30)}
-    table = pa.table({**made, "sex": ["m", "f"] * (rows // 2), "again": made["m7"]})
-    found = {part.name: part for part in profile_table(table).columns}
-    known = [name for name, part in found.items() if part.role == "quasi-identifier"]
-    assert len(known) == 16
-    assert "sex" in known
-    assert found["again"].reason == "it tells the same as 'm7' in every row"
-    assert all(part.role == "drop" for name, part in found.items() if name not in known)
-
-
-def test_draft_of_a_wide_table_assumes_partial_knowledge(tmp_path):
-    """Assume that an attacker knows two columns of a wide table."""
-    made = {f"m{n}": [str(i * (n + 3) % (n + 5)) for i in range(300)] for n in range(MAX_JOINT_QUASI_IDENTIFIERS + 14)}
-    profile = profile_table(pa.table(made))
-    text = draft_plan(profile, None, tmp_path)
-    plan = Plan.from_toml(text)
-    assert plan.models[0].parameters == {"k": 5, "known": 2}
-    assert plan.method.name == "hidden-cells"
-    assert "Who knows more is NOT covered" in text
-    assert shoal.anonymize(pa.table(made), plan).certificate["models"][0]["holds"]
 
 
 # -- kinds -----------------------------------------------------------------------------------------

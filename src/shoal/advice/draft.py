@@ -14,22 +14,19 @@ from typing import Any
 
 import tomli_w
 
+from shoal.advice.column_tiers import Tier
 from shoal.advice.profile import Profile
-from shoal.advice.suggest_role import MAX_JOINT_QUASI_IDENTIFIERS, ColumnProfile, format_share
+from shoal.advice.suggest_role import MAX_SHARE_IN_GROUP, ColumnProfile, format_share
 from shoal.advice.try_methods import MethodTrial, least_loss
 from shoal.errors import PlanError, TableError, counted
 from shoal.io.formats.urls import address_of
-from shoal.methods import FullDomain, HiddenCells, Method, Refine
+from shoal.methods import FullDomain, Method, Refine
 from shoal.schema import Role
 
 DEFAULT_K = 5
 SUPPRESSION = 0.05
 HIGH_LOSS = 0.5
 LARGE_LATTICE_NODES = 2**20
-ASSUMED_KNOWN_COLUMNS = 2
-"""Number of columns that an intruder is assumed to know in a wide table."""
-MAX_COUNTED_CELLS = 20_000_000
-"""Maximum of rows times column sets for counting sensitive values; beyond it, only single columns are counted."""
 
 
 def draft_plan(
@@ -74,21 +71,19 @@ def draft_plan(
 
 
 def _not_covered(profile: Profile) -> list[str]:
-    """Describe dropped columns, and what the plan does not protect."""
-    left = [column for column in profile.columns if column.role is Role.DROP and column.kind not in ("empty", "text")]
-    lines = []
-    quasi = len(profile.named(Role.QUASI_IDENTIFIER))
-    if known := _known(profile):
-        lines += [
-            f"# The table is wide: {quasi} columns that somebody may know. To hide everybody in all of them at once",
-            f"# would leave nothing to read, so the plan takes it that nobody knows more than {known} of them about a",
-            "# person. Who knows more is NOT covered: `shoal attack` tells how many facts single somebody out.",
-        ]
-    if quasi >= MAX_JOINT_QUASI_IDENTIFIERS and left:
-        lines += [
-            f"# {quasi} quasi-identifiers are protected, {len(left)} columns of the wide table left out",
-            "# (role drop), each with its reason. To publish one of them, make it a quasi-identifier in its place.",
-        ]
+    """Describe what the plan promises, and what it does not."""
+    unknown = [c for c in profile.columns if c.role is Role.QUASI_IDENTIFIER and c.tier == Tier.UNKNOWN]
+    lines = [
+        "# Everybody is hidden in all quasi-identifiers together: what strangers, employers and registers may know."
+    ]
+    if unknown:
+        lines.append(
+            f"# Among them {counted(len(unknown), 'column')} not understood: say what they are, for they cost detail."
+        )
+    if profile.named(Role.OTHER):
+        lines.append(
+            "# Columns of role other are published as they are: harmless, and known to those close to a person alone."
+        )
     if profile.named(Role.SENSITIVE):
         lines += ["# Sensitive columns are published as they are: the plan takes it that nobody knows them beforehand."]
     return lines
@@ -123,41 +118,30 @@ def _encoding_comment(key: str, encoding: str | None) -> str:
     )
 
 
-def _known(profile: Profile) -> int | None:
-    """Return the number of columns that an intruder is assumed to know.
-
-    None if all columns are protected jointly.
-    """
-    return ASSUMED_KNOWN_COLUMNS if len(profile.named(Role.QUASI_IDENTIFIER)) > MAX_JOINT_QUASI_IDENTIFIERS else None
-
-
 def _models(profile: Profile, k: int) -> list[str]:
-    known = _known(profile)
+    people = bool(profile.named(Role.PERSON))
     lines = [
         "[[models]]",
         'name = "k-anonymity"',
         f"k = {k}   # every row looks like at least {k - 1} other{'s' if k > 2 else ''} in the quasi-identifiers",
     ]
-    people = bool(profile.named(Role.PERSON))
-    if known:
-        lines[-1] = f"k = {k}   # what is known of a person fits at least {k} {'people' if people else 'rows'}"
-        lines.append(f"known = {known}   # of the quasi-identifiers, about anybody: raise it where more may be known")
-    elif people:
+    if people:
         lines[-1] = f"k = {k}   # rows that look alike in the quasi-identifiers are of at least {k} people"
     for column in profile.columns:
-        if column.role is Role.SENSITIVE:
+        if column.role is not Role.SENSITIVE or not column.diversity:
+            continue
+        lines += ["", "[[models]]", f'name = "{column.diversity}"']
+        if column.diversity == "l-diversity":
+            lines.append("l = 2   # no group may share one sensitive value; see also p-alpha-sensitive and t-closeness")
+        elif column.diversity == "alpha-k":
+            lines += [f"alpha = {MAX_SHARE_IN_GROUP}   # the largest part of a group with the same value", f"k = {k}"]
+        else:
+            least = min(column.least_no, k - 1)
             lines += [
-                "",
-                "[[models]]",
-                'name = "l-diversity"',
-                "l = 2   # no group may share one sensitive value; see also p-alpha-sensitive and t-closeness",
-                f"column = {_string(column.name)}",
+                f"alpha = {least}   # so many in every group say no, at least; that nobody says yes is no harm",
+                "p = 1",
             ]
-            if known:
-                is_countable = (
-                    profile.rows * math.comb(len(profile.named(Role.QUASI_IDENTIFIER)), known) <= MAX_COUNTED_CELLS
-                )
-                lines.append(f"known = {known if is_countable else 1}")
+        lines.append(f"column = {_string(column.name)}")
     return lines
 
 
@@ -179,13 +163,11 @@ def _method(profile: Profile, tried: Sequence[MethodTrial]) -> list[str]:
                 "# More than half is lost: with so many quasi-identifiers few people are alike. Fewer of them",
                 "# (role drop), or a smaller k, would help: `shoal explain` tells what each costs.",
             ]
-    known = _known(profile)
-    usual: Method = HiddenCells() if known else FullDomain()
+    usual: Method = FullDomain()
     method = usual if best is None else best.method
     lines += ["[method]", f'name = "{method.name}"   # `shoal explore` compares it with others']
     if isinstance(method, FullDomain):
-        if not known:
-            lines.append(f"suppression = {SUPPRESSION}   # the largest part of the rows that may be left out")
+        lines.append(f"suppression = {SUPPRESSION}   # the largest part of the rows that may be left out")
         if _nodes(profile) > LARGE_LATTICE_NODES:
             lines.append("time_limit = 20.0   # so many columns have too many recodings to look at all of them")
     elif isinstance(method, Refine):
@@ -244,6 +226,11 @@ def _column(column: ColumnProfile, rows: int) -> list[str]:
     lines += [f"# {note}" for note in column.notes]
     if column.role is Role.QUASI_IDENTIFIER and column.hierarchy:
         lines.append(f"hierarchy = {_inline(column.hierarchy)}   # {column.how}")
+    if column.diversity == "p-alpha-sensitive" and column.marks is not None:
+        yes, no = map(_string, column.marks)
+        lines.append(f"categories = [[{yes}], [{no}]]   # the sensitive answer first")
+    if column.role is Role.SENSITIVE and column.why_not:
+        lines.append(f"# No diversity is asked: {column.why_not}.")
     return lines
 
 

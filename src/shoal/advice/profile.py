@@ -18,7 +18,24 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.advice.suggest_role import ColumnProfile, format_share, limit_quasi_identifiers, role_of
+from shoal.advice.column_tiers import (
+    Evidence,
+    Judgement,
+    Tier,
+    are_category_codes,
+    judge_by_neighbours,
+    judge_column,
+    shape_of,
+)
+from shoal.advice.suggest_role import (
+    MIN_LINKING_SHARE,
+    MIN_LINKING_VALUES,
+    ColumnProfile,
+    drop_twins,
+    dropped,
+    format_share,
+    with_diversity,
+)
 from shoal.advice.value_kinds import date_format, kind_of, numbers_of, oddities, separators_of
 from shoal.errors import ShoalError, TableError
 from shoal.io.engines import open_engine
@@ -29,7 +46,7 @@ from shoal.io.formats.partitioned import find_parts
 from shoal.plan.coerce import EngineLike, as_engine
 from shoal.render import Displayable, Grid, Summary
 from shoal.schema import Role
-from shoal.schema.column_vocabulary import PUBLIC_KNOWLEDGE, SENSITIVE, meaning_of, words_of
+from shoal.schema.column_words import yes_and_no
 from shoal.schema.detect_identifiers import is_about_data_subjects, is_staff_key
 
 ALWAYS_MISSING = ("?", "NA", "N/A", "n/a", "#N/A", "NULL", "null", "NaN", "nan")
@@ -92,6 +109,17 @@ class Profile(Displayable):
         )
         return replace(self, columns=columns)
 
+    def with_roles(self, roles: Mapping[str, Role]) -> Profile:
+        """Return the profile with the roles of some columns as given."""
+        given = [
+            replace(c, role=roles[c.name], reason="its role was given", diversity="", why_not="", marks=None)
+            if c.name in roles
+            else c
+            for c in self.columns
+        ]
+        people = any(column.role is Role.PERSON for column in given)
+        return replace(self, columns=tuple(with_diversity(column, self.rows, people=people) for column in given))
+
     def summary(self) -> Summary:
         """Summarize kind, role and reason of every column."""
         rows = [
@@ -124,6 +152,8 @@ class Profile(Displayable):
                     "hierarchy": None if column.hierarchy is None else dict(column.hierarchy),
                     "notes": list(column.notes),
                     "label": column.label,
+                    "tier": str(column.tier),
+                    "topic": column.topic,
                 }
                 for column in self.columns
             ],
@@ -204,11 +234,23 @@ def _profile_table(engine: Engine, table: Relation, form: CsvFormat, markers: tu
     rows = sum(counted[0].count) + counted[0].missing
     if rows == 0:
         raise TableError("The table has no rows; at least one is needed.")
-    columns = _choose_person_key([_profile_column(values, rows) for values in counted])
-    columns = _find_person_by_content(engine, table, columns, rows)
-    columns = _ensure_quasi_identifier(
-        limit_quasi_identifiers(columns, rows, _equivalent_columns(engine, table, columns))
+    evidence = [_evidence(values, rows, table.labels.get(values.name)) for values in counted]
+    judged = [judge_column(one) for one in evidence]
+    columns = [_profile_column(one, judgement) for one, judgement in zip(evidence, judged, strict=True)]
+    same = _equivalent_columns(engine, table, columns)
+    columns = _find_person_by_content(engine, table, _choose_person_key(columns), rows)
+    judged = [  # a key is nobody's fact, whatever stands beside it
+        Judgement(Tier.PERSON, column.role, column.reason) if column.role is Role.PERSON else judgement
+        for column, judgement in zip(columns, judged, strict=True)
+    ]
+    judged = judge_by_neighbours([one.name for one in evidence], judged, [shape_of(one) for one in evidence], same)
+    columns = _choose_person_key(
+        [_profile_column(one, judgement) for one, judgement in zip(evidence, judged, strict=True)]
     )
+    columns = _drop_linking_columns(engine, table, columns)
+    columns = _ensure_quasi_identifier(drop_twins(columns, same))
+    people = any(column.role is Role.PERSON for column in columns)
+    columns = [with_diversity(column, rows, people=people) for column in columns]
     columns = [replace(column, label=_format_label(table.labels.get(column.name))) for column in columns]
     quasi = [column.name for column in columns if column.role is Role.QUASI_IDENTIFIER]
     unique = _count_unique_rows(engine, table, quasi)
@@ -334,27 +376,48 @@ def _find_missing_markers(engine: Engine, table: Relation) -> list[str]:
 # -- kinds, roles, hierarchies -----------------------------------------------------------------------
 
 
-def _profile_column(counted: _ValueCounts, rows: int) -> ColumnProfile:
-    values, name = counted.values, counted.name
-    kind, hierarchy, how = kind_of(values, name) if values else ("empty", {}, "")
-    role, reason = role_of(name, kind, values, rows, counted.missing)
-    recoded = role is Role.QUASI_IDENTIFIER
+def _evidence(counted: _ValueCounts, rows: int, found: ColumnLabels | None) -> Evidence:
+    """Collect what is known of a column by itself."""
+    kind = kind_of(counted.values, counted.name)[0] if counted.values else "empty"
+    label = (found.label or "") if found else ""
+    codes = set(counted.values)
+    meanings = [meaning for code, meaning in found.values if code in codes] if found else []
+    return Evidence(counted.name, kind, counted.values, counted.count, rows, counted.missing, label, meanings)
+
+
+def _profile_column(column: Evidence, judged: Judgement) -> ColumnProfile:
+    values, name = column.values, column.name
+    kind, hierarchy, how = kind_of(list(values), name) if values else ("empty", {}, "")
+    if kind == "number" and "intervals" in hierarchy and are_category_codes(name, judged.topic, values):
+        hierarchy, how = {"flat": True}, "numbers that are codes are shown or hidden: there is nothing between them"
+    recoded = judged.role is Role.QUASI_IDENTIFIER
     return ColumnProfile(
         name,
         kind,
-        counted.missing,
+        column.missing,
         len(values),
-        sum(n == 1 for n in counted.count),
-        role,
-        reason,
+        sum(n == 1 for n in column.count),
+        judged.role,
+        judged.reason,
         hierarchy if recoded else None,
         how if recoded else "",
-        commonest=max(counted.count, default=0),
-        notes=oddities(values, counted.count, kind) if recoded or role is Role.SENSITIVE else (),
+        commonest=max(column.count, default=0),
+        notes=oddities(values, column.count, kind) if recoded or judged.role is Role.SENSITIVE else (),
+        tier=judged.tier,
+        topic=judged.topic,
+        marks=_marks(column) if judged.role is Role.SENSITIVE else None,
     )
 
 
-_COMPARED_FIELDS = ("distinct", "missing", "kind", "unique", "commonest")
+def _marks(column: Evidence) -> tuple[str, str] | None:
+    """Return the values for yes and no, if enough of the known rows say no."""
+    found = yes_and_no(column.values)
+    if found is None or 3 * column.count[list(column.values).index(found[1])] < sum(column.count):
+        return None
+    return found
+
+
+_COMPARED_FIELDS = ("distinct", "missing", "unique", "commonest")
 
 
 def _equivalent_columns(engine: Engine, table: Relation, columns: Sequence[ColumnProfile]) -> dict[str, str]:
@@ -418,7 +481,7 @@ def _find_person_by_content(
             column.distinct < MIN_PEOPLE
             or not repeats
             or column.kind not in KEY_KINDS
-            or _is_personal_fact(column.name)
+            or column.tier in (Tier.VISIBLE, Tier.SENSITIVE, Tier.PRIVATE)
         ):
             continue
         own = column.distinct + bool(column.missing)
@@ -456,10 +519,35 @@ def _constant_within(key: npt.NDArray[np.int64], values: npt.NDArray[np.int64]) 
     return not np.any(same & (np.diff(values[order]) != 0))
 
 
-def _is_personal_fact(name: str) -> bool:
-    """Return whether a column's name denotes a fact about a person."""
-    words = words_of(name)
-    return meaning_of(words, PUBLIC_KNOWLEDGE) is not None or meaning_of(words, SENSITIVE) is not None
+def _drop_linking_columns(engine: Engine, table: Relation, columns: list[ColumnProfile]) -> list[ColumnProfile]:
+    """Drop columns published as they are that would tell which rows are one person's.
+
+    Such a column has one value in all rows of a person, and nearly everybody has another. Where sex or birth differ
+    within a key, its rows are of several people (a household), who share such facts: nothing is dropped.
+    """
+    person = next((column for column in columns if column.role is Role.PERSON), None)
+    if person is None:
+        return columns
+    sample = _sample_codes(engine, table)
+    own = person.distinct + bool(person.missing)
+    personal = [c for c in columns if c.topic == "sex" or (c.topic == "age" and c.kind == "date")]
+    if any(not _constant_within(sample[person.name], sample[c.name]) for c in personal):
+        return columns
+    found = []
+    for column in columns:
+        is_exact = column.role in (Role.SENSITIVE, Role.OTHER) and column.distinct >= max(
+            MIN_LINKING_VALUES, MIN_LINKING_SHARE * person.distinct
+        )
+        if (
+            is_exact
+            and _constant_within(sample[person.name], sample[column.name])
+            and engine.frequencies(table, table.positions([person.name, column.name])).num_rows == own
+        ):
+            reason = f"{column.reason}; it is the same in all rows of a person and nearly everybody's own, so that it"
+            found.append(dropped(column, f"{reason} would tell which rows are one person's"))
+        else:
+            found.append(column)
+    return found
 
 
 def _ensure_quasi_identifier(columns: list[ColumnProfile]) -> list[ColumnProfile]:

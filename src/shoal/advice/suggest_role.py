@@ -1,8 +1,8 @@
-"""Suggested role of a column: identifier, quasi-identifier, sensitive, ...
+"""Profile of a column, and the diversity asked of sensitive ones.
 
-The suggestion is cautious: a column about which nothing is known is a quasi-identifier. But no table can protect people
-in forty columns at once and remain useful. For a wide table, a limited number of quasi-identifiers is therefore chosen,
-those that others are likely to know first. The others are dropped, which costs detail and no safety.
+The role follows from the column's tier (:mod:`shoal.advice.column_tiers`). Two further decisions are made here. A
+column that is the same in all rows of a person, and nearly everybody's own, would link the rows, and is dropped. And of
+a sensitive column diversity is asked only where it means something.
 """
 
 from __future__ import annotations
@@ -11,24 +11,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from shoal.advice.value_kinds import have_same_unit
+from shoal.advice.column_tiers import Tier
 from shoal.schema import Role
-from shoal.schema.column_vocabulary import PUBLIC_KNOWLEDGE, meaning_of, words_of
-from shoal.schema.detect_identifiers import identifier_reason, is_remark, person_reason, sensitive_reason
 
-MAX_JOINT_QUASI_IDENTIFIERS = 16
-"""Maximum number of quasi-identifiers that a draft protects jointly; beyond it, it assumes partial knowledge."""
-MAX_QUASI_IDENTIFIERS = 60
-"""Maximum number of quasi-identifiers that a draft protects at all."""
-MAX_SENSITIVE_COLUMNS = 3
-"""Maximum number of sensitive columns in a draft for a wide table; each one restricts all groups."""
-MAX_SENSITIVE_VALUES = 20
-MAX_PREFERRED_VALUES = 100
-MIN_MINORITY_SHARE = 0.2
-"""Minimum share of rows without the most common sensitive value, so that diverse groups cost little."""
-MAX_DISTINCT_WORD_SHARE = 0.2
-MAX_DISTINCT_WORDS = 100
-MIN_ROWS_OF_CONSTANT = 20
+MAX_CATEGORIES = 20
+"""Maximum number of different numbers that are taken for categories."""
+MAX_MISSING_SHARE = 0.2
+MAX_MISSING_MARKS_SHARE = 0.05
+MAX_COMMONEST_SHARE = 0.5
+"""Maximum share of the most common value among the known ones, for two different values in every group."""
+MAX_COMMONEST_OF_TWO = 0.65
+MAX_SHARE_IN_GROUP = 0.75
+"""Maximum share of one of two values in a group, where both are common."""
+MIN_LINKING_VALUES = 20
+MIN_LINKING_SHARE = 0.5
+"""Minimum number of values, as a share of the people, for a column that links the rows of a person."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +48,14 @@ class ColumnProfile:
         Oddities to review, in counts.
     label
         Description by the source: a sentence, and the meaning of codes.
+    tier, topic
+        Who knows what the column tells (:class:`shoal.advice.column_tiers.Tier`), and what it is about.
+    diversity
+        Model that a draft asks of a sensitive column: l-diversity, p-alpha-sensitive, alpha-k or empty; ``why_not``
+        is the reason for none.
+    marks
+        The values for yes and no, if enough rows of the column say no; ``least_no`` is the number of people (or rows)
+        in every group who must say no.
     """
 
     name: str
@@ -65,6 +70,12 @@ class ColumnProfile:
     commonest: int = 0
     notes: tuple[str, ...] = ()
     label: str = ""
+    tier: str = Tier.UNKNOWN
+    topic: str = ""
+    diversity: str = ""
+    why_not: str = ""
+    marks: tuple[str, str] | None = None
+    least_no: int = 2
 
 
 def format_share(part: int, rows: int) -> str:
@@ -77,98 +88,49 @@ def format_share(part: int, rows: int) -> str:
     return "under 0.1%" if 0 < share < 0.1 else f"{share:.1f}%".replace(".0%", "%")
 
 
-def role_of(name: str, kind: str, values: Sequence[str], rows: int, missing: int) -> tuple[Role, str]:
-    """Suggest the role of a column by itself, with a reason.
+def with_diversity(column: ColumnProfile, rows: int, *, people: bool = False) -> ColumnProfile:
+    """Decide which diversity a draft asks of a sensitive column.
 
-    ``values`` are its distinct values; ``missing`` is the number of rows without a value.
+    Two different values in every group mean something where values are categories, mostly known and mixed. Where most
+    rows say no, it is enough that not everybody in a group says yes. Of two common values neither may be that of nearly
+    everybody in a group; where ``people`` have several rows, who may have both, two different ones are asked for.
     """
-    if not values:
-        return Role.DROP, "it has no value at all"
-    filled = rows - missing
-    distinct = len(values) / filled
-    person = person_reason(name, values, distinct)
-    if person:
-        return Role.PERSON, person
-    found = identifier_reason(name, values, distinct, filled)
-    if found:
-        return Role.IDENTIFIER, found
-    if kind == "text":
-        return Role.DROP, "it is free text, which may say anything about anybody"
-    if kind == "word" and is_remark(name):
-        return Role.DROP, "by its name it is for remarks, which may say anything about anybody"
-    if len(values) == 1 and not missing and rows >= MIN_ROWS_OF_CONSTANT:
-        return Role.DROP, "it has one value only"
-    if kind == "word" and len(values) > MAX_DISTINCT_WORDS and distinct > MAX_DISTINCT_WORD_SHARE:
-        if have_same_unit(values):
-            return Role.DROP, "its numbers have a sign beside them (5%, 5 kg): without it they could become intervals"
-        return Role.DROP, "it has so many different words that it is like free text, which may name somebody"
-    found = sensitive_reason(name)
-    if found and len(values) > 1 and kind != "date":
-        return Role.SENSITIVE, found
-    known = meaning_of(words_of(name), PUBLIC_KNOWLEDGE)
-    if known:
-        return Role.QUASI_IDENTIFIER, f"others may know it: it tells about {known}"
-    if kind == "date":
-        return Role.QUASI_IDENTIFIER, "others may know when something happened"
-    return Role.QUASI_IDENTIFIER, "somebody may know it of a person"
-
-
-def limit_quasi_identifiers(
-    columns: Sequence[ColumnProfile], rows: int, same: Mapping[str, str]
-) -> list[ColumnProfile]:
-    """Drop quasi-identifiers of a wide table that cannot be protected.
-
-    ``same`` maps a column to an earlier column that is equivalent in every row.
-    """
-    quasi = [column for column in columns if column.role is Role.QUASI_IDENTIFIER]
-    if len(quasi) <= MAX_JOINT_QUASI_IDENTIFIERS:
-        return list(columns)
-    sensitive = [column for column in columns if column.role is Role.SENSITIVE and column.name not in same]
-    sensitive = [
-        column for column in sensitive if column.distinct <= MAX_SENSITIVE_VALUES and column.missing * 2 <= rows
-    ]
-    sensitive = sorted(
-        (c for c in sensitive if rows - c.missing - c.commonest >= MIN_MINORITY_SHARE * rows), key=lambda c: c.commonest
-    )
-    chosen = {column.name for column in sensitive[:MAX_SENSITIVE_COLUMNS]}
-    ranked = [column for column in quasi if column.name not in same]
-    ranked.sort(key=lambda column: _rank(column, rows))
-    # models that count people protect all columns jointly: partial knowledge is not supported
-    max_columns = (
-        MAX_JOINT_QUASI_IDENTIFIERS if any(column.role is Role.PERSON for column in columns) else MAX_QUASI_IDENTIFIERS
-    )
-    chosen |= {column.name for column in ranked[:max_columns]}
-    return [
-        column if column.name in chosen else _dropped(column, same.get(column.name), max_columns) for column in columns
-    ]
-
-
-def _rank(column: ColumnProfile, rows: int) -> tuple[bool, ...]:
-    """Rank a quasi-identifier; smaller ranks come first.
-
-    Columns that others are likely to know come first; then columns that are mostly filled, vary, and have neither two
-    values nor many; then the order of the table.
-    """
-    known = meaning_of(words_of(column.name), PUBLIC_KNOWLEDGE) is not None
-    varied = rows - column.missing - column.commonest >= MIN_MINORITY_SHARE * rows
-    return (
-        not known,
-        2 * column.missing > rows,
-        not varied,
-        column.distinct > MAX_PREFERRED_VALUES,
-        column.distinct < 3,
-    )
-
-
-def _dropped(column: ColumnProfile, same: str | None, max_columns: int) -> ColumnProfile:
-    if column.role not in (Role.QUASI_IDENTIFIER, Role.SENSITIVE):
+    if column.role is not Role.SENSITIVE:
         return column
-    if same is not None:
-        reason = f"it tells the same as {same!r} in every row"
-    elif column.role is Role.SENSITIVE:
-        reason = f"{column.reason}, and only {MAX_SENSITIVE_COLUMNS} such columns are kept, those whose values mix best"
-        if column.distinct > MAX_SENSITIVE_VALUES:
-            reason = f"{column.reason}, and exact values would tell people apart"
-    else:
-        reason = f"somebody may know it, and only {max_columns} columns are protected"
-    return replace(column, role=Role.DROP, reason=reason, hierarchy=None, how="")
+    known = rows - column.missing
+    if (
+        not people
+        and column.distinct == 2
+        and column.missing <= MAX_MISSING_MARKS_SHARE * rows
+        and column.commonest <= MAX_COMMONEST_OF_TWO * known
+    ):
+        return replace(column, diversity="alpha-k")
+    if column.marks is not None and column.missing <= MAX_MISSING_MARKS_SHARE * rows:
+        return replace(column, diversity="p-alpha-sensitive")
+    why_not = ""
+    if column.kind == "number" and column.distinct > MAX_CATEGORIES:
+        why_not = "numbers of many values: two different ones in a group may be next to each other, and tell as much"
+    elif column.missing > MAX_MISSING_SHARE * rows:
+        why_not = f"missing in {format_share(column.missing, rows)}: of many groups nothing could be asked"
+    elif column.commonest > MAX_COMMONEST_SHARE * known:
+        share = format_share(column.commonest, known)
+        why_not = f"{share} of the known values are one and the same: other values in every group would cost too much"
+    return replace(column, diversity="" if why_not else "l-diversity", why_not=why_not)
+
+
+def drop_twins(columns: Sequence[ColumnProfile], same: Mapping[str, str]) -> list[ColumnProfile]:
+    """Drop quasi-identifiers that correspond one to one with another."""
+    roles = {column.name: column.role for column in columns}
+    return [
+        dropped(column, f"it tells the same as {same[column.name]!r} in every row")
+        if column.role is Role.QUASI_IDENTIFIER and roles.get(same.get(column.name, "")) is Role.QUASI_IDENTIFIER
+        else column
+        for column in columns
+    ]
+
+
+def dropped(column: ColumnProfile, reason: str) -> ColumnProfile:
+    """Return the column with role drop, for a reason."""
+    return replace(
+        column, role=Role.DROP, reason=reason, hierarchy=None, how="", notes=(), diversity="", why_not="", marks=None
+    )

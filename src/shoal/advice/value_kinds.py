@@ -16,9 +16,14 @@ from shoal.schema.spelling import fold
 DATE_FORMATS = (
     "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%m-%Y", "%d.%m.%y", "%Y%m%d", "%d.%m.%Y %H:%M",
     "%d.%m.%Y %H:%M:%S", "%d/%m/%Y %H:%M", "%d/%m/%Y %H:%M:%S", "%m/%d/%Y %H:%M", "%m/%d/%Y %H:%M:%S", "%Y-%m",
-    "%b-%Y", "%b %Y", "%m/%Y",
+    "%b-%Y", "%b %Y", "%m/%Y", "%d-%m-%Y %H:%M", "%d-%m-%Y %H:%M:%S", "%m-%d-%Y", "%m/%d/%Y %I:%M:%S %p",
+    "%m/%d/%Y %I:%M %p",
+    "%d/%m/%Y %I:%M:%S %p", "%Y/%m/%d %H:%M:%S", "%Y/%m/%d %H:%M", "%d/%b/%Y:%H:%M:%S", "%d/%b/%Y:%H:%M:%S %z",
+    "%d/%b/%Y", "%d-%b-%Y", "%d-%b-%y",
+    "%d %b %Y", "%d %B %Y", "%B %d, %Y", "%b %d, %Y", "%B %Y", "%d/%m/%y", "%m/%d/%y", "%d.%m.%y %H:%M",
+    "%a %b %d %H:%M:%S %Y",
 )  # fmt: skip
-MONTH_FORMATS = {"%Y-%m", "%b-%Y", "%b %Y", "%m/%Y"}
+MONTH_FORMATS = {"%Y-%m", "%b-%Y", "%b %Y", "%m/%Y", "%B %Y"}
 MAX_PREFIX_LENGTH = 10
 MIN_FREE_TEXT_LENGTH = 40
 POSTAL_WORDS = {"zip", "zipcode", "postcode", "postal", "plz", "cap", "postleitzahl"}

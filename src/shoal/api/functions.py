@@ -335,6 +335,7 @@ def draft(
     ('age',)
     """
     from shoal.advice.draft import SUPPRESSION, draft_plan
+    from shoal.advice.fit_columns import fit_columns
     from shoal.advice.profile import profile
     from shoal.advice.try_methods import find_infeasible_columns, least_loss, try_methods
 
@@ -350,6 +351,14 @@ def draft(
         table = Source(
             csv=csv_format, time_zone=time_zone, **({"frame": data} if path is None else {"path": Path(data)})
         )
+        found = fit_columns(
+            found,
+            table,
+            lambda profile: Draft(draft_plan(profile, None, plan_folder, k=k), profile, plan_folder).plan,
+            engine=as_engine(engine),
+            progress=show,
+        )
+        drafted = Draft(draft_plan(found, path, plan_folder, k=k), found, plan_folder)
         tried = try_methods(drafted.plan, table, SUPPRESSION, engine=as_engine(engine), progress=show)
         if least_loss(tried) is None and (
             infeasible := find_infeasible_columns(drafted.plan, table, engine=as_engine(engine))

@@ -13,7 +13,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from shoal.advice.profile import profile, suggest_hierarchies
+from shoal.advice.draft import draft_plan
+from shoal.advice.fit_columns import fit_columns
+from shoal.advice.profile import Profile, profile, suggest_hierarchies
+from shoal.advice.suggest_role import MAX_SHARE_IN_GROUP, ColumnProfile
 from shoal.errors import PlanError
 from shoal.io.engines import open_engine
 from shoal.io.engines.base import Relation, Source, require_columns
@@ -31,7 +34,7 @@ from shoal.plan.coerce import (
     as_names,
 )
 from shoal.plan.plan import Plan, build_hierarchy
-from shoal.schema import Column, Role, Schema
+from shoal.schema import Categories, Column, Role, Schema
 
 Note = dict[str, str]
 """Decision made for the user: a code for programs, a text for people."""
@@ -73,14 +76,14 @@ def plan_for(data: Any, keywords: Keywords) -> tuple[Plan, tuple[Note, ...]]:
     table = _read_columns(data)
     require_columns(table, tuple(named))
     missing = as_names(keywords.missing, "texts for missing values")
+    profiled: Profile | None = None
     if keywords.quasi_identifiers is None:
-        columns, missing, notes = _drafted_columns(data, table, named, missing)
-        drafted = True
+        profiled = _drafted_profile(data, named, missing, keywords.k)
+        columns, missing, notes = _drafted_columns(profiled, table, named, missing)
     else:
         columns, notes = _columns_from_keywords(data, table, named, missing)
-        drafted = False
     schema = Schema(columns)
-    models, more = _models(keywords, schema, drafted)
+    models, more = _models(keywords, schema, profiled)
     source = Source(csv=CsvFormat(missing=missing)) if missing else None
     plan = Plan(schema, models, _method(keywords), source, seed=keywords.seed or 0)
     return plan, (*notes, *more)
@@ -147,18 +150,31 @@ def _columns_from_keywords(
     return columns, [{"code": "left-out", "text": text}]
 
 
+def _drafted_profile(data: Any, named: Mapping[str, Column], missing: tuple[str, ...], k: int | None) -> Profile:
+    """Profile a table as ``shoal plan`` does, with the roles that keywords name."""
+    found = profile(data, source=CsvFormat(missing=missing))
+    found = found.with_roles({name: column.role for name, column in named.items()})
+    if found.rows < 2 or not found.named(Role.QUASI_IDENTIFIER):
+        return found
+    k = k if k is None or 2 <= k <= found.rows else None
+    source = Source(frame=data, csv=CsvFormat(missing=(*missing, *found.missing)))
+    return fit_columns(found, source, lambda part: Plan.from_toml(draft_plan(part, None, Path(), k=k)))
+
+
 def _drafted_columns(
-    data: Any, table: Relation, named: Mapping[str, Column], missing: tuple[str, ...]
+    profiled: Profile, table: Relation, named: Mapping[str, Column], missing: tuple[str, ...]
 ) -> tuple[dict[str, Column], tuple[str, ...], list[Note]]:
-    """Draft the columns by a profile, except those that keywords name."""
-    profiled = profile(data, source=CsvFormat(missing=missing))
+    """Build the columns of a profile, except those that keywords name."""
     columns = dict(named)
     for found in profiled.columns:
         if found.name not in named:
             hierarchy = None
             if found.role is Role.QUASI_IDENTIFIER and found.hierarchy is not None:
                 hierarchy = build_hierarchy(found.hierarchy, found.name, Path())
-            columns[found.name] = Column(found.role, hierarchy)
+            categories = None
+            if found.diversity == "p-alpha-sensitive" and found.marks is not None:
+                categories = Categories(tuple((mark,) for mark in found.marks))
+            columns[found.name] = Column(found.role, hierarchy, categories)
     roles: dict[Role, list[str]] = {}
     for name in table.columns:
         if name not in named:
@@ -171,7 +187,7 @@ def _drafted_columns(
     return columns, (*missing, *profiled.missing), [{"code": "drafted", "text": text}]
 
 
-def _models(keywords: Keywords, schema: Schema, drafted: bool) -> tuple[tuple[Model, ...], list[Note]]:
+def _models(keywords: Keywords, schema: Schema, profiled: Profile | None) -> tuple[tuple[Model, ...], list[Note]]:
     """Build the models of each sensitive column, and add those given."""
     models: list[Model] = [] if keywords.k is None else [make_model("k-anonymity", k=keywords.k)]
     columns: list[str | None] = list(schema.sensitive)
@@ -183,10 +199,16 @@ def _models(keywords: Keywords, schema: Schema, drafted: bool) -> tuple[tuple[Mo
     given = as_models(keywords.models)
     if not models and not letters_given and not given:
         raise PlanError("Say what every group must meet: k=5, or models=[...]. Nothing is assumed.")
-    if drafted and columns and not letters_given and not given:
-        letters["l"] = 2
-        text = "l = 2 was added: no group may share one value of a sensitive column. Say l, p or t."
-        notes.append({"code": "drafted-model", "text": text})
+    if profiled is not None and not letters_given and not given:
+        drafted = [column for column in profiled.columns if column.diversity and column.name in schema.sensitive]
+        models += [_diversity(column, keywords.k or 2) for column in drafted]
+        if drafted:
+            names = _join_names([column.name for column in drafted])
+            text = (
+                f"l = 2 was added for sensitive columns whose values mix ({names}): no group may share one value; of a "
+                f"yes or no, not everybody in a group may say yes. Say l, p or t."
+            )
+            notes.append({"code": "drafted-model", "text": text})
     for column in columns if len(columns) > 1 else columns and [None]:
         requirements = ((LETTERS[letter], {letter: value}) for letter, value in letters.items() if value is not None)
         models += [make_model(name, column=column, **parameters) for name, parameters in requirements]
@@ -194,6 +216,15 @@ def _models(keywords: Keywords, schema: Schema, drafted: bool) -> tuple[tuple[Mo
     if keywords.known is not None:
         all_models = tuple(Known(model, keywords.known) for model in all_models)
     return all_models, notes
+
+
+def _diversity(column: ColumnProfile, k: int) -> Model:
+    """Build the model that a draft asks of a sensitive column."""
+    if column.diversity == "l-diversity":
+        return make_model("l-diversity", column=column.name, l=2)
+    if column.diversity == "alpha-k":
+        return make_model("alpha-k", column=column.name, alpha=MAX_SHARE_IN_GROUP, k=k)
+    return make_model("p-alpha-sensitive", column=column.name, p=1, alpha=min(column.least_no, k - 1))
 
 
 def _method(keywords: Keywords) -> Method:

@@ -23,9 +23,10 @@ IDENTIFIERS = _by_phrase(
     {
         "a name": (
             "fullname, surname, surnames, firstname, lastname, forename, givenname, nickname, fname, lname, "
-            "initials, first name, last name, full name, given name, family name, middle name, maiden name, "
+            "initials, first name, last name, full name, given name, family name, middle name, maiden name, maiden, "
             "birth name, second name, vorname, nachname, familienname, geburtsname, rufname, prenom, prenoms, "
             "nom de famille, nom complet, patronyme, apellido, apellidos, primer apellido, segundo apellido, "
+            "nom jf, nom de jeune fille, nom naissance, nom de naissance, nom usage, "
             "sobrenome, apelido, cognome, nome completo, nombre completo, primeiro nome"
         ),
         "a user name": ("username, user name, login, screen name, nutzername, benutzername, utilisateur, usuario"),
@@ -35,7 +36,8 @@ IDENTIFIERS = _by_phrase(
             "rufnummer, celular, movil, cellulare, msisdn, whatsapp"
         ),
         "a national number": (
-            "ssn, nino, dni, nie, nif, cpf, bsn, nir, passport, social security, national id, national number, "
+            "ssn, nino, dni, cod fisc, codfisc, cf pers, nss, nuss, curp, rut, nie, nif, cpf, bsn, nir, passport, "
+            "social security, national id, national number, "
             "tax id, tax number, codice fiscale, personnummer, steuernummer, steuer id, ausweisnummer, "
             "sozialversicherungsnummer, svnr, ahv, passeport, pasaporte, passaporte, passaporto, reisepass, "
             "numero de securite sociale, securite sociale, seguridad social, carta d identita, rg number, nhs, "
@@ -56,7 +58,9 @@ IDENTIFIERS = _by_phrase(
         "a number of a licence or plate": (
             "licence number, license number, licence plate, license plate, number plate, driver licence, driver "
             "license, drivers license, plate number, kennzeichen, fuehrerschein, immatriculation, matricula, "
-            "placa, targa, vehicle id, badge number"
+            "placa, targa, vehicle id, badge number, drivers lic, driver lic, "
+            "kfz kennz, kfz kennzeichen, kennz, nummernschild, "
+            "plaque d immatriculation"
         ),
         "a key of a record": (
             "uuid, guid, mrn, medical record, medical record number, seqn, record id, recordid, row id, rowid, "
@@ -76,7 +80,9 @@ IDENTIFIERS = _by_phrase(
         ),
         "a picture or signature": ("photo, foto, signature, unterschrift, fingerprint"),
         AMBIGUOUS_MEANING: (
-            "device, plate, mobile, portable, image, picture, voice, serial, dossier, via, processo, pratica, nick, vin"
+            "device, plate, mobile, portable, image, picture, voice, serial, dossier, via, processo, pratica, nick, "
+            "vin, "
+            "drivers, licence, license"
         ),
     }
 )
@@ -122,6 +128,8 @@ PEOPLE = {
         "father",
         "parent",
         "spouse",
+        "manager",
+        "supervisor",
         "doctor",
         "physician",
         "nurse",
@@ -178,6 +186,38 @@ PEOPLE = {
         "familia",
         "famiglia",
         "nucleo",
+        "inmate",
+        "prisoner",
+        "detainee",
+        "halter",
+        "halterin",
+        "inhaber",
+        "besitzer",
+        "fahrer",
+        "bewohner",
+        "buerger",
+        "candidate",
+        "player",
+        "rider",
+        "usager",
+        "locataire",
+        "proprietaire",
+        "conducteur",
+        "detenu",
+        "inquilino",
+        "titular",
+        "conductor",
+        "jugador",
+        "beneficiario",
+        "assistito",
+        "alunno",
+        "iscritto",
+        "abonado",
+        "resident",
+        "beneficiary",
+        "subscriber",
+        "learner",
+        "attendee",
         "indiv",
         "individual",
         "individuo",
@@ -186,6 +226,8 @@ PEOPLE = {
 }
 STAFF = {
     *[
+        "manager",
+        "supervisor",
         "officer",
         "doctor",
         "physician",
@@ -290,6 +332,8 @@ KEYS = {
         "codice",
     ]
 }
+CODES = {"code", "codes", "codigo", "codice", "index", "idx", "ref", "reference", "number", "num", "no", "row"}
+"""Keys that alone may be anything: a diagnosis has a code."""
 SENSITIVE = _by_phrase(
     {
         "health": (

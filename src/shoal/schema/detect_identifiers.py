@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 
 from shoal.schema.column_vocabulary import (
     AMBIGUOUS_MEANING,
+    CODES,
     IDENTIFIERS,
     IDENTIFYING_ALONE,
     KEYS,
@@ -95,7 +96,7 @@ def is_person_key(name: str) -> bool:
     [True, True, False, False]
     """
     words = words_of(name)
-    return is_key_name(name) and (len(words) == 1 or bool(set(words) & PEOPLE))
+    return is_key_name(name) and ((len(words) == 1 and words[0] not in CODES) or bool(set(words) & PEOPLE))
 
 
 def person_reason(name: str, values: Sequence[str], distinct: float) -> str | None:
@@ -113,6 +114,9 @@ def person_reason(name: str, values: Sequence[str], distinct: float) -> str | No
     if distinct * MAX_ROWS_PER_PERSON < 1:
         return None
     looks = _common_form(_sample(texts))
+    words = set(words_of(name))
+    if looks == "identifiers of records" and words and words <= PEOPLE:
+        return f"by its name and values it is a key of people, and its values {repeats}"
     if looks in _PERSONAL_FORMS:
         return f"its values look like {looks}, and {repeats}"
     if looks and looks not in _DEVICE_FORMS:
@@ -224,6 +228,7 @@ def _is_phone(text: str) -> bool:
         not 7 <= len(digits) <= 15
         or not re.fullmatch(r"\+?[\d\s()./-]+", text)
         or re.fullmatch(r"\d{4}-\d\d-\d\d", text)
+        or re.fullmatch(r"(0?[1-9]|[12]\d|3[01])([-/.])(0?[1-9]|[12]\d|3[01])\2((18|19|20)\d\d|\d\d)", text)  # a date
     ):
         return False
     if re.fullmatch(r"-?\d+(\.\d+)?", text):

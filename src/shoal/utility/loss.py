@@ -159,6 +159,17 @@ def measures(parts: Sequence[LossSums], heights: Sequence[float], leaf: Sequence
     }
 
 
+def column_losses(
+    frequencies: FrequencySet, ladders: tuple[Ladder, ...], recoding: Recoding
+) -> npt.NDArray[np.float64]:
+    """Compute the ncp of each quasi-identifier under a recoding, float64 (q,)."""
+    sums = LossSums.of(published(frequencies, ladders, recoding))
+    leaf = np.asarray([float(ladder.share[0].min()) for ladder in ladders])
+    covered = sums.share / sums.rows
+    scaled = np.divide(covered - leaf, 1 - leaf, out=np.zeros_like(covered), where=leaf < 1)
+    return np.asarray(np.maximum(scaled, 0.0), np.float64)
+
+
 def losses(frequencies: FrequencySet, ladders: tuple[Ladder, ...], recoding: Recoding) -> dict[str, float]:
     """Compute every measure that applies to the recoding."""
     fate = LossSums.of(published(frequencies, ladders, recoding))

@@ -127,8 +127,10 @@ def _read(job: Job) -> tuple[Plan, Source]:
 def draft(job: Job, progress: EventWriter) -> dict[str, Any]:
     """Profile a table without a plan, and draft one; see :func:`look`."""
     from shoal.advice.draft import draft_plan
+    from shoal.advice.fit_columns import fit_columns
     from shoal.advice.profile import profile as profile_table
     from shoal.io.engines.base import Source as Table
+    from shoal.plan.plan import Plan
 
     table = Path(job["table"])
     if job.get("sample"):
@@ -141,6 +143,10 @@ def draft(job: Job, progress: EventWriter) -> dict[str, Any]:
     profile = profile_table(table)
     found = profile.source
     source = Table(table, csv=replace(found, missing=(*found.missing, *profile.missing)))
+    if profile.rows > 1:
+        profile = fit_columns(
+            profile, source, lambda part: Plan.from_toml(draft_plan(part, None, Path())), progress=progress
+        )
     return _profile_with_shapes(profile, source, None, progress, plan=draft_plan(profile, table, Path(job["folder"])))
 
 

@@ -1,0 +1,445 @@
+"""Tier of a column, by the knowledge that others have of its facts.
+
+=========  =======================================================================  ================
+tier       the column tells                                                         suggested role
+=========  =======================================================================  ================
+names      who a person is                                                          identifier
+person     whose rows they are                                                      person
+visible    what strangers, neighbours, employers and registers know                 quasi-identifier
+private    what only those close to a person know, and what harms nobody            other
+sensitive  what nobody should learn                                                 sensitive
+technical  weights, constants, the administration of a survey                       other, drop
+unknown    something that is not understood                                         quasi-identifier
+text       anything: free text, remarks                                             drop
+=========  =======================================================================  ================
+
+Evidence is the name with its abbreviations, the label that the source has, the values, and, for what is not understood
+by itself, the neighbours: :func:`judge_by_neighbours`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from shoal.advice.value_kinds import have_same_unit, numbers_of
+from shoal.schema import Role
+from shoal.schema.column_vocabulary import words_of
+from shoal.schema.column_words import Meaning, fold_value, meanings_of, topic_of_values, yes_and_no
+from shoal.schema.detect_identifiers import identifier_reason, is_remark, person_reason, sensitive_reason
+
+MAX_DISTINCT_WORD_SHARE = 0.2
+MAX_DISTINCT_WORDS = 100
+MIN_ROWS_OF_CONSTANT = 20
+MAX_ANSWERS = 12
+"""Maximum number of values of an item of a questionnaire."""
+MIN_SERIES = 3
+MIN_BATTERY = 5
+MIN_TOPIC_COLUMNS = 3
+NEIGHBOUR_DISTANCE = 3
+MAX_PRIVATE_WORDS = 60
+MAX_ADMINISTRATIVE_VALUES = 20
+MIN_MONEY = 500
+TOPICS = {
+    "age": "age", "sex": "sex", "origin": "origin", "place": "a place", "family": "the family", "work": "work",
+    "schooling": "schooling",
+    "looks": "what everybody sees", "events": "when something happened", "dwelling": "the dwelling",
+    "leisure": "leisure", "food": "food",
+    "shopping": "purchases and use", "opinion": "opinions", "habits": "habits", "health": "health", "income": "income",
+    "money": "debts and money", "belief": "belief", "sexuality": "sexual life", "politics": "political opinion",
+    "offences": "offences and discipline",
+    "grades": "grades and ratings", "weight": "a weight of the survey",
+    "administration": "the administration of the data",
+    "marital": "marital status", "ethnicity": "origin", "degree": "schooling", "activity": "work", "title": "titles",
+    "weekday": "when something happened",
+    "religion": "belief", "party": "political opinion", "illness": "illnesses", "drug": "medicines",
+    "offence": "offences", "grade": "grades",
+    "habit": "habits",
+}  # fmt: skip
+WEIGHT_WORDS = {"weight", "weights", "poids", "gewicht", "peso", "wgt", "wt", "bmxwt"}
+UNITS_OF_WEIGHT = {"kg", "lb", "lbs", "pounds", "body", "birth", "koerper", "corps", "cuerpo", "corpo", "bmxwt"}
+PLACE_NOUNS = {
+    "city", "county", "state", "region", "country", "zip", "district", "town", "province", "municipality", "station",
+    "area", "code postal",
+    "plz", "ort", "stadt", "gemeinde", "kreis", "ville", "commune", "departement", "municipio", "provincia", "pais",
+    "comune", "regione", "uf",
+}  # fmt: skip
+CORE_TOPICS = {"age", "sex", "origin", "place", "family"}
+"""Visible facts that count more than a private word beside them: the age of a subscriber."""
+GRAVE_TOPICS = {"health", "belief", "sexuality", "politics", "offences", "money", "income"}
+"""Sensitive facts that count more than a word of opinion beside them."""
+
+
+class Tier(StrEnum):
+    """Knowledge that others have of the facts of a column."""
+
+    NAMES = "names"
+    PERSON = "person"
+    VISIBLE = "visible"
+    PRIVATE = "private"
+    SENSITIVE = "sensitive"
+    TECHNICAL = "technical"
+    UNKNOWN = "unknown"
+    TEXT = "text"
+
+
+ROLES = {
+    Tier.NAMES: Role.IDENTIFIER,
+    Tier.PERSON: Role.PERSON,
+    Tier.VISIBLE: Role.QUASI_IDENTIFIER,
+    Tier.PRIVATE: Role.OTHER,
+    Tier.SENSITIVE: Role.SENSITIVE,
+    Tier.TECHNICAL: Role.OTHER,
+    Tier.UNKNOWN: Role.QUASI_IDENTIFIER,
+    Tier.TEXT: Role.DROP,
+}
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """Tier and topic of a column, its suggested role, and the evidence."""
+
+    tier: Tier
+    role: Role
+    reason: str
+    topic: str = ""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Name, label and values of a column.
+
+    ``values`` are its distinct values as text, ``count`` their rows; ``label`` and ``meanings`` are the description of
+    the column and of its codes by the source.
+    """
+
+    name: str
+    kind: str
+    values: Sequence[str]
+    count: Sequence[int]
+    rows: int
+    missing: int
+    label: str = ""
+    meanings: Sequence[str] = ()
+
+
+def judge_column(column: Evidence) -> Judgement:
+    """Judge a column by its name, label and values."""
+    values, name = column.values, column.name
+    if not values:
+        return Judgement(Tier.TECHNICAL, Role.DROP, "it has no value at all")
+    filled = column.rows - column.missing
+    distinct = len(values) / filled
+    if column.kind != "date":
+        if person := person_reason(name, values, distinct):
+            return Judgement(Tier.PERSON, Role.PERSON, person)
+        if found := identifier_reason(name, values, distinct, filled):
+            return Judgement(Tier.NAMES, Role.IDENTIFIER, found)
+    if column.kind == "text":
+        return Judgement(Tier.TEXT, Role.DROP, "it is free text, which may say anything about anybody")
+    if column.kind == "word" and is_remark(name):
+        return Judgement(Tier.TEXT, Role.DROP, "by its name it is for remarks, which may say anything about anybody")
+    if len(values) == 1 and not column.missing and column.rows >= MIN_ROWS_OF_CONSTANT:
+        return Judgement(Tier.TECHNICAL, Role.DROP, "it has one value only")
+    if column.kind == "word" and len(values) > MAX_DISTINCT_WORDS and distinct > MAX_DISTINCT_WORD_SHARE:
+        if have_same_unit(values):
+            reason = "its numbers have a sign beside them (5%, 5 kg): without it they could become intervals"
+        else:
+            reason = "it has so many different words that it is like free text, which may name somebody"
+        return Judgement(Tier.TEXT, Role.DROP, reason)
+    if column.kind == "date":
+        born = any(part.topic == "age" for part in meanings_of(name))
+        topic, what = ("age", "somebody was born") if born else ("events", "something happened")
+        return Judgement(Tier.VISIBLE, Role.QUASI_IDENTIFIER, f"others may know when {what}", topic)
+    return _judge_by_words(column)
+
+
+def _judge_by_words(column: Evidence) -> Judgement:
+    """Judge by the meanings of words, those of the name first."""
+    if WEIGHT_WORDS & set(words_of(column.name)):
+        return _judge_weight(column)
+    found, source = _tier_of_name(column.name), "name"
+    if found is None and column.label:
+        plain = [part for part in meanings_of(column.label) if part.way in ("name", "inflection")]
+        found, source = _strongest(plain, column.label), "label"
+    by_values = topic_of_values(column.meanings or column.values)
+    if by_values is not None and _overrules(by_values, found):
+        tier, topic, way = by_values
+        what = f"its values have the form of {topic}" if way == "form" else f"its values tell about {TOPICS[topic]}"
+        return _with_role(column, Tier(tier), topic, what)
+    if found is None and (named := sensitive_reason(column.name)):
+        return _with_role(column, Tier.SENSITIVE, "", named)
+    if found is None:
+        return Judgement(Tier.UNKNOWN, Role.QUASI_IDENTIFIER, "it is not understood, and somebody may know it")
+    tier = Tier(found.tier)
+    sure = "" if found.way in ("name", "inflection") else f" (read as {found.words}...)"
+    return _with_role(column, tier, found.topic, f"by its {source} it tells about {TOPICS[found.topic]}{sure}")
+
+
+def _tier_of_name(name: str) -> Meaning | None:
+    return _strongest(meanings_of(name), name)
+
+
+def _strongest(found: Sequence[Meaning], name: str) -> Meaning | None:
+    """Return the meaning that counts most among those of a name.
+
+    Sensitive ones first, with two exceptions: an opinion about something harmless is private, and a place is visible
+    (health region, police district).
+    """
+    if not found:
+        return None
+    if found[-1].topic == "place" and found[-1].words in PLACE_NOUNS:
+        return found[-1]
+    sensitive = [part for part in found if part.tier == "sensitive"]
+    opinions = [part for part in found if part.topic == "opinion"]
+    if opinions and not any(part.topic in GRAVE_TOPICS for part in sensitive):
+        return opinions[0]
+    core = [part for part in found if part.topic in CORE_TOPICS]
+    for part in (*sensitive, *core):
+        return part
+    for tier in ("private", "visible", "technical"):
+        for part in found:
+            if part.tier == tier:
+                return part
+    return None
+
+
+def _overrules(by_values: tuple[str, str, str], found: Meaning | None) -> bool:
+    """Return whether values count more than the name."""
+    tier, topic, way = by_values
+    if found is None:
+        return True
+    if way == "form":
+        return found.tier != "sensitive" and found.way != "name"
+    if topic == "opinion":
+        return found.tier == "visible" and found.topic not in CORE_TOPICS
+    return tier == "sensitive" and found.tier in ("private", "technical")
+
+
+def _with_role(column: Evidence, tier: Tier, topic: str, reason: str) -> Judgement:
+    """Give the tier's role.
+
+    Columns that are published unchanged must be harmless in their values, too.
+    """
+    words = column.kind in ("word", "code")
+    if tier is Tier.PRIVATE and words and len(column.values) > MAX_PRIVATE_WORDS:
+        reason += f"; with {len(column.values):,} different values somebody may know one"
+        return Judgement(Tier.UNKNOWN, Role.QUASI_IDENTIFIER, reason, topic)
+    if tier is Tier.TECHNICAL and topic != "weight" and len(column.values) > MAX_ADMINISTRATIVE_VALUES:
+        reason += ", but has many values"
+        return Judgement(Tier.UNKNOWN, Role.QUASI_IDENTIFIER, reason, topic)
+    if tier is Tier.SENSITIVE and len(column.values) == 1 and not column.missing:
+        return Judgement(tier, Role.DROP, f"{reason}, and it has one value only", topic)
+    before = "others may know it: " if tier is Tier.VISIBLE else ""
+    return Judgement(tier, ROLES[tier], before + reason, topic)
+
+
+def _judge_weight(column: Evidence) -> Judgement:
+    """Distinguish body weight from weights of a survey, by name and values."""
+    phrases = {part.words for part in meanings_of(column.name)}
+    numbers = sorted(numbers_of(column.values) or [])
+    if phrases & {"birthweight", "koerpergewicht"} or UNITS_OF_WEIGHT & set(words_of(column.name)):
+        return _with_role(column, Tier.VISIBLE, "looks", "by its name it tells about what everybody sees")
+    named = [part for part in meanings_of(column.name) if part.tier != "technical"]
+    if numbers:
+        middle, coarse = numbers[len(numbers) // 2], sum(round(n, 1) == n for n in numbers) > len(numbers) / 2
+        if not any(part.topic == "weight" for part in meanings_of(column.name)) and (
+            (20 <= middle <= 130 and numbers[-1] <= 350 and coarse)
+            or (90 <= middle <= 220 and numbers[-1] <= 700 and coarse)
+        ):
+            return _with_role(column, Tier.VISIBLE, "looks", "by its name and values it is a weight of the body")
+        return _with_role(column, Tier.TECHNICAL, "weight", "by its name and values it is a weight of the survey")
+    if named:
+        return _with_role(
+            column, Tier(named[0].tier), named[0].topic, f"by its name it tells about {TOPICS[named[0].topic]}"
+        )
+    return Judgement(Tier.UNKNOWN, Role.QUASI_IDENTIFIER, "it is not understood, and somebody may know it")
+
+
+# -- neighbours --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Properties of a column that others may share.
+
+    Its kind, its answers if they are few, and whether it may be money or a yes and no.
+    """
+
+    kind: str
+    answers: frozenset[str]
+    is_money: bool
+    is_mark: bool
+    distinct: int
+
+
+def shape_of(column: Evidence) -> Shape:
+    """Return the shape of a column."""
+    answers = frozenset(map(fold_value, column.values)) if 1 < len(column.values) <= MAX_ANSWERS else frozenset()
+    return Shape(
+        column.kind,
+        answers,
+        column.kind == "number" and _is_money(column),
+        yes_and_no(column.values) is not None,
+        len(column.values),
+    )
+
+
+def _is_money(column: Evidence) -> bool:
+    """Return whether numbers may be amounts of money.
+
+    Some are large, and many are zero or have cents.
+    """
+    numbers = numbers_of(column.values) or []
+    if not numbers or max(map(abs, numbers)) < MIN_MONEY:
+        return False
+    rows = sum(column.count)
+    zeros = sum(n for number, n in zip(numbers, column.count, strict=True) if number == 0) / rows
+    cents = sum(round(number, 2) == number != round(number) for number in numbers) > len(numbers) / 4
+    return zeros > 0.1 or cents
+
+
+def judge_by_neighbours(
+    names: Sequence[str], judged: Sequence[Judgement], shapes: Sequence[Shape], same: Mapping[str, str]
+) -> list[Judgement]:
+    """Judge columns that are not understood by adjacent ones.
+
+    ``same`` maps a column to an earlier one with which it corresponds one to one.
+    """
+    found = list(judged)
+    for later, earlier in same.items():
+        pair = (names.index(earlier), names.index(later))
+        for at, other in (pair, pair[::-1]):
+            if found[at].tier is Tier.UNKNOWN and found[other].tier in (Tier.VISIBLE, Tier.SENSITIVE, Tier.PRIVATE):
+                reason = f"it tells the same as {names[other]!r} in every row"
+                found[at] = replace(found[other], reason=reason)
+            elif found[at].tier is Tier.UNKNOWN and found[other].tier is Tier.PERSON:
+                found[at] = Judgement(
+                    Tier.NAMES, Role.IDENTIFIER, f"it tells the same as {names[other]!r} in every row"
+                )
+    found = _judge_series(names, found, shapes)
+    topics = Counter(one.topic for one in found if one.tier is Tier.SENSITIVE)
+    understood = [one for one in found if one.tier in (Tier.VISIBLE, Tier.SENSITIVE, Tier.PRIVATE)]
+    money = sum(one.topic in ("money", "income") for one in understood)
+    for position, one in enumerate(found):
+        if one.tier is not Tier.UNKNOWN or one.topic:
+            continue
+        adjacent = _agreed_neighbours(position, judged, shapes)
+        if adjacent is not None:
+            verb = "sensitive" if adjacent.tier is Tier.SENSITIVE else "private"
+            reason = f"it stands among columns of the same values that tell about {TOPICS.get(adjacent.topic, verb)}"
+            found[position] = Judgement(adjacent.tier, ROLES[adjacent.tier], reason, adjacent.topic)
+        elif shapes[position].is_mark and (topic := _table_topic(topics)):
+            reason = f"it is a yes or no that is not understood, in a table about {TOPICS[topic]}"
+            found[position] = Judgement(Tier.SENSITIVE, Role.SENSITIVE, reason, topic)
+        elif shapes[position].is_money and money > max(len(understood) / 2, MIN_TOPIC_COLUMNS):
+            reason = "it is a number that is not understood, in a table about money"
+            found[position] = Judgement(Tier.SENSITIVE, Role.SENSITIVE, reason, "money")
+    return found
+
+
+def _table_topic(topics: Counter[str]) -> str | None:
+    """Return the grave topic of a table, if several columns have it."""
+    grave = [(count, topic) for topic, count in topics.items() if topic in ("health", "offences")]
+    return max(grave)[1] if grave and max(grave)[0] >= MIN_TOPIC_COLUMNS else None
+
+
+def _judge_series(names: Sequence[str], judged: list[Judgement], shapes: Sequence[Shape]) -> list[Judgement]:
+    """Judge numbered columns (py010n, py050n, ...; q1, q2, ...) together."""
+    found = list(judged)
+    series: dict[str, list[int]] = {}
+    for position, name in enumerate(names):
+        stem = re.sub(r"\d+", "#", name)
+        if "#" in stem and found[position].tier is Tier.UNKNOWN and shapes[position].kind != "date":
+            series.setdefault(stem, []).append(position)
+    for stem, positions in series.items():
+        letters = stem.replace("#", "")
+        if (
+            len(positions) >= MIN_SERIES
+            and 2 * sum(shapes[at].is_money for at in positions) >= len(positions)
+            and letters
+        ):
+            for at in positions:
+                if shapes[at].kind == "number":
+                    reason = f"it is one of {len(positions)} numbered columns that look like amounts of money"
+                    found[at] = Judgement(Tier.SENSITIVE, Role.SENSITIVE, reason, "money")
+            continue
+        answers = Counter(shapes[at].answers for at in positions if shapes[at].answers)
+        for values, count in answers.items():
+            if count >= MIN_BATTERY and len(values) <= MAX_ANSWERS:
+                for at in positions:
+                    if shapes[at].answers == values:
+                        reason = f"it is one of {count} numbered columns of the same values: answers to questions"
+                        found[at] = Judgement(Tier.SENSITIVE, Role.SENSITIVE, reason, "opinion")
+    return found
+
+
+def _agreed_neighbours(position: int, judged: Sequence[Judgement], shapes: Sequence[Shape]) -> Judgement | None:
+    """Return the judgement that the nearest columns on both sides share.
+
+    None if they differ, or have another shape.
+    """
+    sides = []
+    for step in (-1, 1):
+        for distance in range(1, NEIGHBOUR_DISTANCE + 1):
+            at = position + step * distance
+            if not 0 <= at < len(judged):
+                break
+            if judged[at].tier is not Tier.UNKNOWN:
+                sides.append(judged[at] if _have_same_shape(shapes[position], shapes[at]) else None)
+                break
+    if len(sides) < 2 or sides[0] is None or sides[1] is None or sides[0].tier is not sides[1].tier:
+        return None
+    return sides[0] if sides[0].tier in (Tier.SENSITIVE, Tier.PRIVATE) and sides[0].topic == sides[1].topic else None
+
+
+def _have_same_shape(one: Shape, other: Shape) -> bool:
+    if one.answers or other.answers:
+        return one.answers == other.answers
+    return one.kind == other.kind == "number"
+
+
+# -- codes -------------------------------------------------------------------------------------------
+
+QUANTITY_WORDS = {
+    "num", "number", "count", "years", "year", "hours", "size", "distance", "level", "age", "total", "nb", "anzahl",
+    "jahre", "stunden",
+    "nombre", "annees", "heures", "numero", "horas", "anos", "anni", "ore", "months", "days", "time", "times",
+    "rate", "band", "rank",
+}  # fmt: skip
+CATEGORY_WORDS = {
+    "marital", "civil", "marstat", "marst", "mstatus", "status", "matrimonial", "sitmat", "civile", "stciv",
+    "familienstand", "type", "type of",
+}  # fmt: skip
+SECONDARY_TOPICS = {"events", "looks", "dwelling", "weekday", "title"}
+CATEGORY_TOPICS = {"sex", "origin", "place", "work", "looks"}
+MAX_CATEGORY_CODES = 40
+
+
+def are_category_codes(name: str, topic: str, values: Sequence[str]) -> bool:
+    """Return whether whole numbers are codes of categories.
+
+    >>> are_category_codes("gender", "sex", ["0", "1", "2"]), are_category_codes("num_kids", "family", ["0", "1", "2"])
+    (True, False)
+    """
+    words = set(words_of(name))
+    if len(values) > MAX_CATEGORY_CODES or not all(
+        re.fullmatch(r"-?\d{1,5}(\.0+)?", value.strip()) for value in values
+    ):
+        return False
+    if words & QUANTITY_WORDS or (
+        topic == "looks" and words & {"height", "groesse", "taille", "altura", "altezza", "weight"}
+    ):
+        return False
+    return topic in CATEGORY_TOPICS or bool(words & CATEGORY_WORDS and topic == "family")
+
+
+def is_secondary(name: str, topic: str) -> bool:
+    """Return whether a visible fact is one that readers miss least.
+
+    Dates and sights, and how long or how far something is: years in a role, the distance from home.
+    """
+    return topic in SECONDARY_TOPICS or (topic in ("work", "place") and bool(QUANTITY_WORDS & set(words_of(name))))

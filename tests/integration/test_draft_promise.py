@@ -1,0 +1,151 @@
+"""What a draft promises: visible columns together, sensitive ones published, and diversity where it means something."""
+
+from __future__ import annotations
+
+import random
+import tomllib
+
+import pyarrow as pa
+import pytest
+
+import shoal
+from shoal.advice.column_tiers import are_category_codes
+from shoal.advice.profile import profile as profile_table
+from shoal.advice.value_kinds import date_format
+from shoal.api.keywords import Keywords, plan_for
+from shoal.schema.column_words import meanings_of, topic_of_values, yes_and_no
+from shoal.schema.detect_identifiers import identifier_reason
+
+ROWS = 600
+DRAW = random.Random(11)
+
+
+def survey(unknown=0):
+    """People with visible facts, habits, an illness and an income; and columns that nobody understands."""
+    made = {
+        "age": [20 + DRAW.randrange(50) for _ in range(ROWS)],
+        "sex": [DRAW.choice("mf") for _ in range(ROWS)],
+        "marital_status": [DRAW.choice(["single", "married"]) for _ in range(ROWS)],
+        "cinema": [DRAW.choice(["never", "often"]) for _ in range(ROWS)],
+        "income": [round(900 + 4000 * DRAW.random(), 2) for _ in range(ROWS)],
+        "diabetes": ["1" if DRAW.random() < 0.08 else "0" for _ in range(ROWS)],
+        "religion": [DRAW.choice(["a", "b", "c"]) for _ in range(ROWS)],
+    }
+    return pa.table(
+        {**made, **{f"qz{chr(97 + n)}w": [str(DRAW.randrange(9)) for _ in range(ROWS)] for n in range(unknown)}}
+    )
+
+
+def test_visible_columns_are_protected_together_and_the_rest_is_published():
+    drafted = shoal.draft(survey())
+    plan = tomllib.loads(drafted.text)
+    roles = {name: column["role"] for name, column in plan["columns"].items()}
+    assert [name for name, role in roles.items() if role == "quasi-identifier"] == ["age", "sex", "marital_status"]
+    assert roles["cinema"] == "other"
+    assert {roles[name] for name in ("income", "diabetes", "religion")} == {"sensitive"}
+    assert all("known" not in model for model in plan["models"])
+    asked = {model["column"]: model["name"] for model in plan["models"] if "column" in model}
+    assert asked == {"diabetes": "p-alpha-sensitive", "religion": "l-diversity"}
+    assert plan["columns"]["diabetes"]["categories"] == [["1"], ["0"]]
+    assert "numbers of many values" in drafted.text
+    release = shoal.anonymize(survey(), drafted.plan)
+    assert all(model["holds"] for model in release.certificate["models"])
+    assert release.certificate["smallest_group"] >= 5
+
+
+def test_a_wide_table_publishes_fewer_columns_in_place_of_a_weaker_promise():
+    table = survey(unknown=20)
+    drafted = shoal.draft(table)
+    roles = {column.name: column for column in drafted.profile.columns}
+    assert all(roles[name].role == "quasi-identifier" for name in ("age", "sex", "marital_status"))
+    left = [column for column in roles.values() if column.role == "drop"]
+    assert left
+    assert all(column.name.startswith("qz") and "costs too much" in column.reason for column in left)
+    assert all("known" not in model for model in tomllib.loads(drafted.text)["models"])
+    release = shoal.anonymize(table, drafted.plan)
+    assert release.certificate["smallest_group"] >= 5
+    assert release.utility["ncp"] < 0.4
+
+
+def test_whoever_asks_gets_the_same_roles_and_models():
+    table = survey(unknown=12)
+    drafted = shoal.draft(table, k=5).plan
+    plan, notes = plan_for(table, Keywords(k=5))
+    assert {name: column.role for name, column in plan.schema.columns.items()} == {
+        name: column.role for name, column in drafted.schema.columns.items()
+    }
+    assert plan.models == drafted.models
+    assert {note["code"] for note in notes} == {"drafted", "drafted-model"}
+
+
+def test_a_column_that_would_link_the_rows_of_a_person_is_left_out():
+    people = [n // 4 for n in range(400)]
+    table = pa.table({
+        "patient_id": people, "sex": ["mf"[n % 2] for n in people], "expenses": [f"{n * 37.77:.2f}" for n in people],
+        "diagnosis": [f"d{n % 7}" for n in range(400)],
+    })  # fmt: skip
+    found = {column.name: column for column in profile_table(table).columns}
+    assert found["expenses"].role == "drop"
+    assert "which rows are one person's" in found["expenses"].reason
+    assert found["diagnosis"].role == "sensitive"
+    household = table.set_column(1, "sex", pa.array(["mf"[n % 2] for n in range(400)]))
+    assert {c.name: str(c.role) for c in profile_table(household).columns}["expenses"] == "sensitive"
+
+
+def test_a_column_is_understood_by_those_beside_it():
+    rows = 200
+    marks = {
+        name: [str(n * (at + 3) % 7 // 6) for n in range(rows)] for at, name in enumerate(("asthma", "xqv", "stroke"))
+    }
+    found = {column.name: column for column in profile_table(pa.table(marks)).columns}
+    assert found["xqv"].tier == "sensitive"
+    amounts = {
+        f"zy{n:03}x": [f"{(i * 7919 % 997) * n / 3:.2f}" if i % 3 else "0" for i in range(rows)] for n in (10, 20, 30)
+    }
+    amounts["sex"] = ["m", "f"] * (rows // 2)
+    assert [str(column.tier) for column in profile_table(pa.table(amounts)).columns] == [*["sensitive"] * 3, "visible"]
+    codes = [str(1000 + n % 9) for n in range(rows)]
+    texts = [f"disease {'abcdefghi'[n % 9]}" for n in range(rows)]
+    twins = profile_table(pa.table({"code": codes, "description": texts, "sex": ["m", "f"] * (rows // 2)})).columns
+    assert [str(column.role) for column in twins] == ["sensitive", "sensitive", "quasi-identifier"]
+
+
+@pytest.mark.parametrize(
+    ("values", "form"),
+    [
+        (["25-01-2015", "03-12-2014"], "%d-%m-%Y"),
+        (["March 23, 2007", "May 2, 2008"], "%B %d, %Y"),
+        (["07/09/2020 03:09:00 PM", "12/26/2019 05:32:58 AM"], "%m/%d/%Y %I:%M:%S %p"),
+        (["23/Mar/2007:10:05:00", "01/Apr/2007:23:05:00"], "%d/%b/%Y:%H:%M:%S"),
+        (["2017-04-01 00:14:36", "2017-04-02 10:15:47"], ""),
+    ],
+)
+def test_dates_as_strangers_write_them(values, form):
+    assert date_format(values) == form
+    assert identifier_reason("x", values, 1.0, 1000) is None
+
+
+def test_codes_as_numbers_are_no_intervals():
+    assert are_category_codes("gender", "sex", ["0", "1", "2"])
+    assert not are_category_codes("years_at_company", "work", ["0", "1", "2"])
+    table = pa.table({"gender": [n % 3 for n in range(60)], "age": [20 + n % 40 for n in range(60)]})
+    gender, age = profile_table(table).columns
+    assert gender.hierarchy == {"flat": True}
+    assert "intervals" in age.hierarchy
+
+
+def test_weights_of_a_survey_are_told_from_those_of_bodies():
+    body = profile_table(pa.table({"weight": [50 + n % 45 for n in range(200)], "zzq": [n % 3 for n in range(200)]}))
+    weight = profile_table(
+        pa.table({"weight": [0.3 + n / 617 for n in range(200)], "zzq": [n % 3 for n in range(200)]})
+    )
+    assert (str(body.columns[0].tier), str(weight.columns[0].tier)) == ("visible", "technical")
+
+
+def test_words_that_only_begin_like_others_mean_nothing():
+    for name in ("package", "mileage", "category", "statement", "qqq", "x1", "alterfoo"):
+        assert not [part for part in meanings_of(name) if part.topic == "age"], name
+    assert topic_of_values(["a", "b", "c"]) is None
+    assert topic_of_values(["1", "2", "3"]) is None
+    assert yes_and_no(["ja", "nein"]) == ("ja", "nein")
+    assert yes_and_no(["a", "b"]) is None
