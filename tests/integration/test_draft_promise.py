@@ -1,4 +1,4 @@
-"""What a draft promises: visible columns together, sensitive ones published, and diversity where it means something."""
+"""Promises of drafted plans: quasi-identifiers and diversity."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DRAW = random.Random(11)
 
 
 def survey(unknown=0):
-    """People with visible facts, habits, an illness and an income; and columns that nobody understands."""
+    """Table with visible, private, sensitive and unknown columns."""
     made = {
         "age": [20 + DRAW.randrange(50) for _ in range(ROWS)],
         "sex": [DRAW.choice("mf") for _ in range(ROWS)],
@@ -36,7 +36,7 @@ def survey(unknown=0):
     )
 
 
-def test_visible_columns_are_protected_together_and_the_rest_is_published():
+def test_visible_columns_are_quasi_identifiers():
     drafted = shoal.draft(survey())
     plan = tomllib.loads(drafted.text)
     roles = {name: column["role"] for name, column in plan["columns"].items()}
@@ -44,8 +44,8 @@ def test_visible_columns_are_protected_together_and_the_rest_is_published():
     assert roles["cinema"] == "other"
     assert {roles[name] for name in ("income", "diabetes", "religion")} == {"sensitive"}
     assert all("known" not in model for model in plan["models"])
-    asked = {model["column"]: model["name"] for model in plan["models"] if "column" in model}
-    assert asked == {"diabetes": "p-alpha-sensitive", "religion": "l-diversity"}
+    demands = {model["column"]: model["name"] for model in plan["models"] if "column" in model}
+    assert demands == {"diabetes": "p-alpha-sensitive", "religion": "l-diversity"}
     assert plan["columns"]["diabetes"]["categories"] == [["1"], ["0"]]
     assert "numbers of many values" in drafted.text
     release = shoal.anonymize(survey(), drafted.plan)
@@ -53,7 +53,7 @@ def test_visible_columns_are_protected_together_and_the_rest_is_published():
     assert release.certificate["smallest_group"] >= 5
 
 
-def test_a_wide_table_publishes_fewer_columns_in_place_of_a_weaker_promise():
+def test_wide_table_drops_columns_before_it_weakens_the_promise():
     table = survey(unknown=20)
     drafted = shoal.draft(table)
     roles = {column.name: column for column in drafted.profile.columns}
@@ -67,7 +67,7 @@ def test_a_wide_table_publishes_fewer_columns_in_place_of_a_weaker_promise():
     assert release.utility["ncp"] < 0.4
 
 
-def test_whoever_asks_gets_the_same_roles_and_models():
+def test_all_interfaces_draft_the_same_roles_and_models():
     table = survey(unknown=12)
     drafted = shoal.draft(table, k=5).plan
     plan, notes = plan_for(table, Keywords(k=5))
@@ -92,7 +92,7 @@ def test_a_column_that_would_link_the_rows_of_a_person_is_left_out():
     assert {c.name: str(c.role) for c in profile_table(household).columns}["expenses"] == "sensitive"
 
 
-def test_a_column_is_understood_by_those_beside_it():
+def test_column_is_understood_by_its_neighbours():
     rows = 200
     marks = {
         name: [str(n * (at + 3) % 7 // 6) for n in range(rows)] for at, name in enumerate(("asthma", "xqv", "stroke"))
@@ -134,7 +134,7 @@ def test_codes_as_numbers_are_no_intervals():
     assert "intervals" in age.hierarchy
 
 
-def test_weights_of_a_survey_are_told_from_those_of_bodies():
+def test_survey_weights_differ_from_body_weights():
     body = profile_table(pa.table({"weight": [50 + n % 45 for n in range(200)], "zzq": [n % 3 for n in range(200)]}))
     weight = profile_table(
         pa.table({"weight": [0.3 + n / 617 for n in range(200)], "zzq": [n % 3 for n in range(200)]})

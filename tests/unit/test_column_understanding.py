@@ -1,4 +1,4 @@
-"""What columns of strangers' tables tell: sixty headers with values in six languages, half of them abbreviated."""
+"""Tiers of sixty headers with values, in six languages, half abbreviated."""
 
 from __future__ import annotations
 

@@ -520,7 +520,7 @@ def _constant_within(key: npt.NDArray[np.int64], values: npt.NDArray[np.int64]) 
 
 
 def _drop_linking_columns(engine: Engine, table: Relation, columns: list[ColumnProfile]) -> list[ColumnProfile]:
-    """Drop columns published as they are that would tell which rows are one person's.
+    """Drop unrecoded columns that would link the rows of a person.
 
     Such a column has one value in all rows of a person, and nearly everybody has another. Where sex or birth differ
     within a key, its rows are of several people (a household), who share such facts: nothing is dropped.
