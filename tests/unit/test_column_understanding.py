@@ -1,4 +1,4 @@
-"""What columns of strangers' tables tell: sixty headers with values in six languages, half of them abbreviated."""
+"""Tiers of sixty columns in six languages, half of them abbreviated."""
 
 from __future__ import annotations
 
