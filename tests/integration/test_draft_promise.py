@@ -1,27 +1,34 @@
-"""Promises of drafted plans: quasi-identifiers and diversity."""
+"""Promise of a draft: joint protection of visible columns."""
 
 from __future__ import annotations
 
 import random
 import tomllib
+from dataclasses import replace
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 import shoal
-from shoal.advice.column_tiers import are_category_codes
+from shoal.advice.column_tiers import Evidence, are_category_codes, judge_column
 from shoal.advice.profile import profile as profile_table
 from shoal.advice.value_kinds import date_format
 from shoal.api.keywords import Keywords, plan_for
+from shoal.io.engines import open_engine
+from shoal.io.engines.base import Source
+from shoal.pipeline.decide import StepTimer, encode
+from shoal.runtime.progress import quiet
 from shoal.schema.column_words import meanings_of, topic_of_values, yes_and_no
 from shoal.schema.detect_identifiers import identifier_reason
+from shoal.utility.loss import column_losses, losses
 
 ROWS = 600
 DRAW = random.Random(11)
 
 
 def survey(unknown=0):
-    """Table with visible, private, sensitive and unknown columns."""
+    """Make a table of visible, private, sensitive and unknown columns."""
     made = {
         "age": [20 + DRAW.randrange(50) for _ in range(ROWS)],
         "sex": [DRAW.choice("mf") for _ in range(ROWS)],
@@ -36,7 +43,7 @@ def survey(unknown=0):
     )
 
 
-def test_visible_columns_are_quasi_identifiers():
+def test_a_draft_protects_visible_columns_jointly():
     drafted = shoal.draft(survey())
     plan = tomllib.loads(drafted.text)
     roles = {name: column["role"] for name, column in plan["columns"].items()}
@@ -44,8 +51,8 @@ def test_visible_columns_are_quasi_identifiers():
     assert roles["cinema"] == "other"
     assert {roles[name] for name in ("income", "diabetes", "religion")} == {"sensitive"}
     assert all("known" not in model for model in plan["models"])
-    demands = {model["column"]: model["name"] for model in plan["models"] if "column" in model}
-    assert demands == {"diabetes": "p-alpha-sensitive", "religion": "l-diversity"}
+    diverse = {model["column"]: model["name"] for model in plan["models"] if "column" in model}
+    assert diverse == {"diabetes": "p-alpha-sensitive", "religion": "l-diversity"}
     assert plan["columns"]["diabetes"]["categories"] == [["1"], ["0"]]
     assert "numbers of many values" in drafted.text
     release = shoal.anonymize(survey(), drafted.plan)
@@ -53,7 +60,7 @@ def test_visible_columns_are_quasi_identifiers():
     assert release.certificate["smallest_group"] >= 5
 
 
-def test_wide_table_drops_columns_before_it_weakens_the_promise():
+def test_a_wide_table_loses_columns_and_no_promise():
     table = survey(unknown=20)
     drafted = shoal.draft(table)
     roles = {column.name: column for column in drafted.profile.columns}
@@ -67,7 +74,7 @@ def test_wide_table_drops_columns_before_it_weakens_the_promise():
     assert release.utility["ncp"] < 0.4
 
 
-def test_all_interfaces_draft_the_same_roles_and_models():
+def test_command_and_keywords_draft_the_same_plan():
     table = survey(unknown=12)
     drafted = shoal.draft(table, k=5).plan
     plan, notes = plan_for(table, Keywords(k=5))
@@ -92,7 +99,7 @@ def test_a_column_that_would_link_the_rows_of_a_person_is_left_out():
     assert {c.name: str(c.role) for c in profile_table(household).columns}["expenses"] == "sensitive"
 
 
-def test_column_is_understood_by_its_neighbours():
+def test_a_column_is_understood_by_adjacent_columns():
     rows = 200
     marks = {
         name: [str(n * (at + 3) % 7 // 6) for n in range(rows)] for at, name in enumerate(("asthma", "xqv", "stroke"))
@@ -149,3 +156,35 @@ def test_words_that_only_begin_like_others_mean_nothing():
     assert topic_of_values(["1", "2", "3"]) is None
     assert yes_and_no(["ja", "nein"]) == ("ja", "nein")
     assert yes_and_no(["a", "b"]) is None
+
+
+def test_labels_of_a_survey_file_say_what_a_column_is():
+    column = Evidence("v17", "number", ["1", "2"], [50, 50], 100, 0)
+    assert judge_column(column).tier == "unknown"
+    assert judge_column(replace(column, label="Highest level of education completed")).topic == "schooling"
+    assert judge_column(replace(column, meanings=["male", "female"])).topic == "sex"
+    assert judge_column(replace(column, label="Ever diagnosed with diabetes")).tier == "sensitive"
+
+
+def test_a_key_among_amounts_is_no_amount():
+    rows = 300
+    made = {f"zy{n}x": [f"{(i * 7919 % 997) * n / 3:.2f}" for i in range(rows)] for n in range(1, 9)}
+    table = pa.table({"db030": [str(i // 3) for i in range(rows)], **made, "sex": ["m", "f"] * (rows // 2)})
+    assert profile_table(table).columns[0].role != "sensitive"
+
+
+def test_the_loss_of_columns_makes_up_the_ncp():
+    table = survey().select(["age", "sex"])
+    ages = {"role": "quasi-identifier", "hierarchy": {"intervals": [5, 20]}}
+    plan = shoal.Plan.from_dict({
+        "columns": {"age": ages, "sex": "quasi-identifier"},
+        "models": "k-anonymity k=5", "method": "mondrian",
+    })  # fmt: skip
+    source = Source(frame=table)
+    with open_engine(None) as engine:
+        problem = encode(engine, source, replace(plan, source=source), StepTimer(quiet))
+        recoding = plan.method.decide(problem)
+    own = column_losses(problem.frequencies, problem.ladders, recoding)
+    whole = losses(problem.frequencies, problem.ladders, recoding)["ncp"]
+    assert np.exp(np.log1p(own).mean()) - 1 == pytest.approx(whole)
+    assert len(own) == 2

@@ -1,4 +1,4 @@
-"""Tiers of sixty headers with values, in six languages, half abbreviated."""
+"""Tiers of sixty columns in six languages, half of them abbreviated."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ TOPICS = {
 }  # fmt: skip
 WEIGHT_WORDS = {"weight", "weights", "poids", "gewicht", "peso", "wgt", "wt", "bmxwt"}
 UNITS_OF_WEIGHT = {"kg", "lb", "lbs", "pounds", "body", "birth", "koerper", "corps", "cuerpo", "corpo", "bmxwt"}
-LOCATION_NOUNS = {
+REGION_WORDS = {
     "city", "county", "state", "region", "country", "zip", "district", "town", "province", "municipality", "station",
     "area", "code postal",
     "plz", "ort", "stadt", "gemeinde", "kreis", "ville", "commune", "departement", "municipio", "provincia", "pais",
@@ -191,7 +191,7 @@ def _strongest(found: Sequence[Meaning], name: str) -> Meaning | None:
     """
     if not found:
         return None
-    if found[-1].topic == "place" and found[-1].words in LOCATION_NOUNS:
+    if found[-1].topic == "place" and found[-1].words in REGION_WORDS:
         return found[-1]
     sensitive = [part for part in found if part.tier == "sensitive"]
     opinions = [part for part in found if part.topic == "opinion"]

@@ -130,8 +130,8 @@ def _drop_expensive_columns(profile: Profile, trial: _Trial, trials: _Trials) ->
     else:
         secondary = [c for c in quasi if is_secondary(c.name, c.topic)]
         candidates = unknown or sorted(secondary or quasi, key=cost, reverse=True)
-        max_trials = 1 if trials.seconds > MAX_SECONDS else MAX_SINGLE_TRIALS
-        choices = [[column] for column in candidates[:max_trials]]
+        count = 1 if trials.seconds > MAX_SECONDS else MAX_SINGLE_TRIALS
+        choices = [[column] for column in candidates[:count]]
     best: tuple[Profile, _Trial] | None = None
     for choice in choices:
         names = {column.name for column in choice}

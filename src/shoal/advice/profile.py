@@ -59,6 +59,7 @@ KEY_KINDS = ("number", "code", "word")
 MIN_PEOPLE = 20
 SAMPLE_ROWS = 2000
 MAX_ROWS_PER_PERSON = 200
+NEARLY_UNIQUE_SHARE = 0.5
 MIN_CONSTANT_COLUMNS = 3
 """Minimum number of columns that are constant within persons, to detect a person key by content."""
 
@@ -402,11 +403,22 @@ def _profile_column(column: Evidence, judged: Judgement) -> ColumnProfile:
         hierarchy if recoded else None,
         how if recoded else "",
         commonest=max(column.count, default=0),
-        notes=oddities(values, column.count, kind) if recoded or judged.role is Role.SENSITIVE else (),
+        notes=_notes(column, kind, judged.role),
         tier=judged.tier,
         topic=judged.topic,
         marks=_marks(column) if judged.role is Role.SENSITIVE else None,
     )
+
+
+def _notes(column: Evidence, kind: str, role: Role) -> tuple[str, ...]:
+    """Describe what to review in a column that is published."""
+    if role not in (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.OTHER):
+        return ()
+    found = oddities(column.values, column.count, kind)
+    exact = len(column.values) > NEARLY_UNIQUE_SHARE * (column.rows - column.missing)
+    if exact and role is not Role.QUASI_IDENTIFIER and column.rows >= MIN_PEOPLE:
+        found += ("most rows have a value of their own: whoever has it from another file finds the row",)
+    return found
 
 
 def _marks(column: Evidence) -> tuple[str, str] | None:

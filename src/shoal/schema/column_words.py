@@ -147,7 +147,7 @@ def _meanings_of_word(word: str) -> list[Meaning]:
 
 
 def _at_an_end(word: str) -> list[Meaning]:
-    """Return the meaning of a listed word at either end of a longer word.
+    """Return the meaning of the listed word at an end of a longer one.
 
     It must be at least half of the longer word.
     """
