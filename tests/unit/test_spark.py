@@ -198,7 +198,8 @@ def test_a_release_in_parts(spark, tmp_path, suffix):
     told = theirs.certificate["output"]
     assert told == {"name": parts.name, "bytes": sum(p.stat().st_size for p in parts.iterdir()),
                     "sha256": sha256_of(parts)}  # fmt: skip
-    told_by_both = [{**one.certificate.content, "output": None} for one in (ours, theirs)]
+    assert (ours.certificate["reading"] == "the engine", theirs.certificate["reading"]) == (False, "the engine")
+    told_by_both = [{**one.certificate.content, "output": None, "reading": None} for one in (ours, theirs)]
     for content in told_by_both:  # where it goes differs, and is told with the plan
         content["plan"] = {**content["plan"], "output": None}
     assert told_by_both[0] == told_by_both[1]
