@@ -207,7 +207,8 @@ def test_release_in_parts(spark, tmp_path, suffix):
     described = theirs.certificate["output"]
     assert described == {"name": parts.name, "bytes": sum(p.stat().st_size for p in parts.iterdir()),
                     "sha256": sha256_of(parts)}  # fmt: skip
-    certificates = [{**one.certificate.content, "output": None} for one in (ours, theirs)]
+    assert (ours.certificate["reading"] == "the engine", theirs.certificate["reading"]) == (False, "the engine")
+    certificates = [{**one.certificate.content, "output": None, "reading": None} for one in (ours, theirs)]
     for content in certificates:  # the output path differs, and is part of the plan
         content["plan"] = {**content["plan"], "output": None}
     assert certificates[0] == certificates[1]
