@@ -7,6 +7,7 @@ session, gets 404.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -25,6 +26,7 @@ from shoal.errors import InputError, ShoalError
 from shoal.web.file_access import UPLOAD_SUFFIXES, list_folder, sanitize_name
 from shoal.web.plan_edits import apply_changes, locate
 from shoal.web.projects import PLAN_FILE, Project, Projects, open_private
+from shoal.web.request_values import parse_body, parse_count
 from shoal.web.runs import Run, Runs
 from shoal.web.security import REPORT_SECURITY_POLICY, TooLong, TooSlow
 from shoal.web.translations import LANGUAGES, translate_error, translate_sentence
@@ -35,6 +37,12 @@ REPLACEABLE_ACTIONS = ("look", "check", "levels", "explore", "minimal")
 COMPRESSION_SIGNATURES = (b"PK\x03\x04", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd", b"7z\xbc\xaf")
 MAX_SIGNATURE_BYTES = max(map(len, COMPRESSION_SIGNATURES))
 """Number of leading bytes that identify a compressed file."""
+DEFAULT_EXPLORATION_SECONDS = 30.0
+MAX_EXPLORATION_SECONDS = 600.0
+UNREADABLE_PATHS = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.ELOOP, errno.EINVAL)
+"""Errors of a path that the request names, not of the server's disk."""
+BODY_FIELDS = "shoal.body_fields"
+"""Key of a request's scope: the declared fields of its JSON body."""
 MIN_FREE_DISK_BYTES = 500_000_000
 """Disk space in bytes that an upload must leave free."""
 
@@ -59,12 +67,13 @@ class Api:
 
     def routes(self) -> list[Route]:
         """Build one route per endpoint."""
-        return [Route(f"/api{e.path}", self._with_error_responses(e.handler), methods=[e.method]) for e in ENDPOINTS]
+        return [Route(f"/api{e.path}", self._with_error_responses(e), methods=[e.method]) for e in ENDPOINTS]
 
-    def _with_error_responses(self, handler: Handler) -> Callable[[Request], Awaitable[Response]]:
+    def _with_error_responses(self, endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
         async def respond(request: Request) -> Response:
             try:
-                return await handler(self, request)
+                request.scope[BODY_FIELDS] = endpoint.fields
+                return await endpoint.handler(self, request)
             except LookupError:
                 message, status = "There is no such thing here.", 404
             except ShoalError as error:
@@ -75,7 +84,8 @@ class Api:
             except TooSlow:
                 message, status = "The body did not come in time.", 408
             except OSError as error:
-                message, status = f"The disk says: {error.strerror}.", 507
+                status = 422 if error.errno in UNREADABLE_PATHS else 507
+                message = f"The disk says: {error.strerror}."
             return JSONResponse({"error": translate_error(message, language_of(request))}, status)
 
         return respond
@@ -99,9 +109,9 @@ class Api:
         given = await _json_object(request)
         session = request.scope["session"]
         if "sample" in given:
-            project = self.projects.open_sample(str(given["sample"]), session)
+            project = self.projects.open_sample(given["sample"], session)
         else:
-            path = self.projects.root / str(given.get("path", ""))
+            path = self.projects.root / given.get("path", "")
             project = await run_in_threadpool(self.projects.open_path, path, session)
         return self._created(project)
 
@@ -214,21 +224,21 @@ class Api:
 
     def begin(self, project: Project, given: dict[str, Any]) -> Run:
         """Start a run, or return a running one that does the same."""
-        action = str(given.get("action", ""))
+        action = given.get("action", "")
         if action not in ACTIONS:
             raise InputError(f"The action must be one of {', '.join(ACTIONS)}.")
         project.plan()
         job: dict[str, Any] = {"action": action, "plan": str(project.folder / PLAN_FILE)}
         key = action
         if action == "levels":
-            job["column"] = str(given.get("column", ""))
+            job["column"] = given.get("column", "")
             key = f"levels {job['column']}"
         if action == "explore":
             job |= _exploration_options(given)
         folder: Path | None = None
         plan_digest = project.digest
         if action in ("compare", "attack"):
-            released = project.release_folder(int(given.get("release", 0)))
+            released = project.release_folder(given.get("release", 0))
             job |= {
                 "plan": str(released / PLAN_FILE),
                 "released": str(released / project.facts(int(released.name))["output"]),
@@ -287,8 +297,7 @@ class Api:
     async def follow_run(self, request: Request) -> Response:
         """Stream the events of a run, from Last-Event-ID on."""
         run = self.run(request)
-        last = request.headers.get("last-event-id", "0")
-        after = int(last) if last.isdigit() and len(last) < 10 else 0
+        after = parse_count(request.headers.get("last-event-id", "")) or 0
         language = language_of(request)
 
         async def events() -> AsyncIterator[str]:
@@ -371,27 +380,24 @@ def _suggested_hierarchies(project: Project) -> dict[str, Any]:
 
 
 def _exploration_options(given: dict[str, Any]) -> dict[str, Any]:
-    methods, ks = given.get("methods") or [], given.get("ks") or []
-    if not all(isinstance(name, str) for name in methods) or not all(isinstance(k, int) for k in ks):
+    methods, ks = given.get("methods", []), given.get("ks", [])
+    if not all(isinstance(name, str) for name in methods) or not all(type(k) is int for k in ks):
         raise InputError("Methods are names and ks are whole numbers.")
-    return {"methods": methods, "ks": ks, "seconds": min(float(given.get("seconds") or 30), 600.0)}
+    seconds = given.get("seconds") or DEFAULT_EXPLORATION_SECONDS
+    if seconds < 0:
+        raise InputError("The seconds of an exploration must be more than 0.")
+    return {"methods": methods, "ks": ks, "seconds": float(min(seconds, MAX_EXPLORATION_SECONDS))}
 
 
 def _number(request: Request) -> int:
-    number = request.path_params["number"]
-    if not number.isdigit() or len(number) > 9:
+    number = parse_count(request.path_params["number"])
+    if number is None:
         raise LookupError
-    return int(number)
+    return number
 
 
 async def _json_object(request: Request) -> dict[str, Any]:
-    try:
-        given = json.loads(await request.body() or b"{}")
-    except (ValueError, RecursionError):
-        raise InputError("The body must be JSON.") from None
-    if not isinstance(given, dict):
-        raise InputError("The body must be a JSON object.")
-    return given
+    return parse_body(await request.body(), request.scope[BODY_FIELDS])
 
 
 # -- endpoints and the OpenAPI document --------------------------------------------------------------
@@ -409,6 +415,11 @@ class Endpoint:
     handler: Handler
     body: dict[str, Any] | str | None = None
     media_type: str = "application/json"
+
+    @property
+    def fields(self) -> dict[str, dict[str, str]]:
+        """The fields of a JSON body with their types."""
+        return {} if self.body is None or isinstance(self.body, str) else self.body["properties"]
 
 
 def _fields(**kinds: str) -> dict[str, Any]:

@@ -109,8 +109,14 @@ class Pages:
         common = self._common(project, step, language)
         if not project.text:
             return self._page(request, "drafting.html", **common)
-        view = VIEW_MODELS[step](project, request, language)
-        return self._page(request, f"{step}.html", **{**common, **view})
+        try:
+            view = VIEW_MODELS[step](project, request, language)
+            return self._page(request, f"{step}.html", **{**common, **view})
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+            if common["error"] is None:
+                raise
+            # values of other types than a step displays: the plan's error and its text remain
+            return self._page(request, "drafting.html", **common)
 
     def _page(self, request: Request, template: str, **context: Any) -> Response:
         language = language_of(request)

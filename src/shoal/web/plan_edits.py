@@ -63,7 +63,7 @@ def locate(text: str, error: str) -> PlanLocation | None:
     except (tomllib.TOMLDecodeError, RecursionError):
         return None
     lines = list(_keyed_lines(text))
-    columns = document.get("columns", {})
+    columns = section_of(document, "columns")
     named = [n for n in columns if f"'{n}'" in error or f"columns.{n}." in error or f"columns.{n} " in error]
     for name in sorted(named, key=len, reverse=True):
         ours = [(line, path) for line, path in lines if path[:2] == ("columns", name)]
@@ -104,6 +104,7 @@ def find_syntax_error(text: str) -> dict[str, Any] | None:
         return {"text": "The plan is too long.", "line": 1}
     try:
         tomlkit.parse(text).unwrap()
+        tomllib.loads(text)  # stricter, and what reads the plan
     except ParseError as error:
         return {"text": f"The plan is not valid TOML here: {error}.", "line": error.line}
     except (TOMLKitError, RecursionError, ValueError) as error:
@@ -217,17 +218,32 @@ def relocate(text: str, new_paths: Mapping[str, str]) -> str:
     ``new_paths`` maps each path in the plan to the path as seen from the new folder.
     """
     document: Any = tomlkit.parse(text)
-    source = document.get("source", {})
-    if source.get("path") in new_paths:
-        source["path"] = new_paths[source["path"]]
-    for column in document.get("columns", {}).values():
-        hierarchy = column.get("hierarchy", {})
-        if hierarchy.get("csv") in new_paths:
-            hierarchy["csv"] = new_paths[hierarchy["csv"]]
-    output = document.get("output", {})
-    if output.get("pseudonym_key") in new_paths:
-        output["pseudonym_key"] = new_paths[output["pseudonym_key"]]
+    for section, key in path_entries(document):
+        if section[key] in new_paths:
+            section[key] = new_paths[section[key]]
     return tomlkit.dumps(document)
+
+
+def path_entries(document: Mapping[str, Any]) -> Iterator[tuple[Any, str]]:
+    """Yield the sections and keys of a plan that name files to read.
+
+    A plan need not be valid: what is not a section, or not text, is passed over.
+    """
+    hierarchies = [section_of(column, "hierarchy") for column in section_of(document, "columns").values()]
+    entries = [(section_of(document, "source"), "path"), (section_of(document, "output"), "pseudonym_key")]
+    for section, key in [*entries, *((hierarchy, "csv") for hierarchy in hierarchies)]:
+        if isinstance(section.get(key), str):
+            yield section, key
+
+
+def section_of(document: Any, name: str) -> Any:
+    """Return a section of a plan; an empty one if it is none.
+
+    >>> section_of({"source": 5}, "source")
+    {}
+    """
+    found = document.get(name) if isinstance(document, Mapping) else None
+    return found if isinstance(found, Mapping) else {}
 
 
 # -- hierarchies as text in an editor ----------------------------------------------------------------

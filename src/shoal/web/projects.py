@@ -30,7 +30,7 @@ from typing import Any
 
 from shoal.errors import InputError, PlanError, ShoalError
 from shoal.web.file_access import Database, check_document, confine, confine_table, sanitize_name
-from shoal.web.plan_edits import find_syntax_error, relocate
+from shoal.web.plan_edits import find_syntax_error, path_entries, relocate
 from shoal.web.runs import Run
 
 PLAN_FILE = "plan.toml"
@@ -276,16 +276,19 @@ class Projects:
         real = confine_table(self.root, path)
         if not real.exists():
             raise InputError("There is no such file.")
-        project = self.make(real.stem, session)
         if real.suffix.lower() != ".toml":
+            project = self.make(real.stem, session)
             project.table = real
             return project
-        text = real.read_text(encoding="utf-8-sig")
+        try:
+            text = real.read_text(encoding="utf-8-sig")
+        except UnicodeDecodeError:
+            raise InputError("A plan must be UTF-8 text.") from None
         fault = find_syntax_error(text)
         if fault is not None:
-            shutil.rmtree(project.folder)
             raise InputError(fault["text"])
-        given = _given_paths(tomllib.loads(text))
+        given = [section[key] for section, key in path_entries(tomllib.loads(text))]
+        project = self.make(real.stem, session)
         project.save(relocate(text, {item: os.path.relpath(real.parent / item, project.folder) for item in given}))
         return project
 
@@ -307,9 +310,3 @@ class Projects:
         """Delete a project that failed, such as an interrupted upload."""
         self.opened.pop(project.name, None)
         shutil.rmtree(project.folder, ignore_errors=True)
-
-
-def _given_paths(document: dict[str, Any]) -> list[str]:
-    found = [document.get("source", {}).get("path"), document.get("output", {}).get("pseudonym_key")]
-    found += [column.get("hierarchy", {}).get("csv") for column in document.get("columns", {}).values()]
-    return [item for item in found if isinstance(item, str)]

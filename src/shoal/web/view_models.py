@@ -20,6 +20,7 @@ from shoal.render.html import prose, text
 from shoal.web.pictures import draw_heat_map, draw_lattice, minimal_nodes, sparkline
 from shoal.web.plan_edits import classes_to_text, hierarchy_to_text
 from shoal.web.projects import PLAN_FILE, Project
+from shoal.web.request_values import parse_count
 from shoal.web.runs import Run
 from shoal.web.translations import TEXTS, translate
 
@@ -503,8 +504,8 @@ def publish(project: Project, request: Request, language: str) -> dict[str, Any]
 
 def _release_view(project: Project, request: Request, action: str) -> dict[str, Any]:
     made = project.releases()
-    requested = request.query_params.get("release", "")
-    chosen = int(requested) if requested.isdigit() and int(requested) in made else (made[-1] if made else 0)
+    requested = parse_count(request.query_params.get("release", ""))
+    chosen = requested if requested in made else (made[-1] if made else 0)
     run = project.latest.get(f"{action} {chosen}")
     facts = project.facts(chosen) if chosen else None
     return {
