@@ -36,6 +36,8 @@ MAX_LOSS = 0.33
 MAX_DIVERSITY_LOSS = 0.05
 """Largest loss that diversity of sensitive columns may add."""
 MAX_DIVERSITY_RATIO = 1.2
+SMALL_LOSS = 0.15
+"""Loss with diversity that is small in any case."""
 MAX_SECONDS = 3.0
 """Processor seconds of trials after which columns are dropped in bulk, or without comparison."""
 MIN_QUASI_IDENTIFIERS = 3
@@ -158,7 +160,7 @@ def _fit_diversity(profile: Profile, loss: float, trials: _Trials) -> Profile:
     """
     diverse = [column for column in profile.columns if column.diversity]
     diverse.sort(key=lambda column: (column.diversity != "p-alpha-sensitive", column.commonest))
-    limit = max(loss + MAX_DIVERSITY_LOSS, MAX_DIVERSITY_RATIO * loss)
+    limit = max(loss + MAX_DIVERSITY_LOSS, MAX_DIVERSITY_RATIO * loss, SMALL_LOSS)
     trial = trials.run(profile) if diverse else None
     if trial is None and diverse:
         alone = {c.name for c in diverse if trials.run(_keep_diversity(profile, {c.name})) is None}
@@ -166,9 +168,10 @@ def _fit_diversity(profile: Profile, loss: float, trials: _Trials) -> Profile:
         columns = [dropped(c, f"{c.reason}, and {reason}") if c.name in alone else c for c in profile.columns]
         profile = replace(profile, columns=tuple(columns))
         diverse = [column for column in diverse if column.name not in alone]
-    if trial is None or trial.loss > limit:  # one who says no in place of two
-        columns = [replace(c, least_no=1) for c in profile.columns]
-        profile = replace(profile, columns=tuple(columns))
+    for cheaper in (_by_count, _by_one):
+        if diverse and (trial is None or trial.loss > limit):
+            profile = replace(profile, columns=tuple(map(cheaper, profile.columns)))
+            trial = trials.run(profile)
     count = len(diverse)
     while count and trials.seconds <= 2 * MAX_SECONDS:
         rest = _keep_diversity(profile, {column.name for column in diverse[:count]})
@@ -177,6 +180,18 @@ def _fit_diversity(profile: Profile, loss: float, trials: _Trials) -> Profile:
             return rest
         count = count - 1 if count <= MAX_SINGLE_TRIALS else count // 2
     return _keep_diversity(profile, set())
+
+
+def _by_count(column: ColumnProfile) -> ColumnProfile:
+    """Ask for some other values in every group, in place of a share."""
+    if column.diversity != "alpha-k":
+        return column
+    return replace(column, diversity="l-diversity" if column.marks is None else "p-alpha-sensitive")
+
+
+def _by_one(column: ColumnProfile) -> ColumnProfile:
+    """Ask for one who says no in every group, in place of two."""
+    return replace(column, least_no=1)
 
 
 def _keep_diversity(profile: Profile, names: set[str]) -> Profile:

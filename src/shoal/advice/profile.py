@@ -35,6 +35,7 @@ from shoal.advice.suggest_role import (
     dropped,
     format_share,
     with_diversity,
+    without_repeated_diversity,
 )
 from shoal.advice.value_kinds import date_format, kind_of, numbers_of, oddities, separators_of
 from shoal.errors import ShoalError, TableError
@@ -251,7 +252,7 @@ def _profile_table(engine: Engine, table: Relation, form: CsvFormat, markers: tu
     columns = _drop_linking_columns(engine, table, columns)
     columns = _ensure_quasi_identifier(drop_twins(columns, same))
     people = any(column.role is Role.PERSON for column in columns)
-    columns = [with_diversity(column, rows, people=people) for column in columns]
+    columns = without_repeated_diversity([with_diversity(column, rows, people=people) for column in columns], same)
     columns = [replace(column, label=_format_label(table.labels.get(column.name))) for column in columns]
     quasi = [column.name for column in columns if column.role is Role.QUASI_IDENTIFIER]
     unique = _count_unique_rows(engine, table, quasi)

@@ -118,6 +118,17 @@ def with_diversity(column: ColumnProfile, rows: int, *, people: bool = False) ->
     return replace(column, diversity="" if why_not else "l-diversity", why_not=why_not)
 
 
+def without_repeated_diversity(columns: Sequence[ColumnProfile], same: Mapping[str, str]) -> list[ColumnProfile]:
+    """Require diversity of one of several columns that tell the same."""
+    diverse = {column.name for column in columns if column.diversity}
+    return [
+        replace(column, diversity="", why_not=f"it tells the same as {same[column.name]!r}, of which it is asked")
+        if column.diversity and same.get(column.name) in diverse
+        else column
+        for column in columns
+    ]
+
+
 def drop_twins(columns: Sequence[ColumnProfile], same: Mapping[str, str]) -> list[ColumnProfile]:
     """Drop quasi-identifiers that correspond one to one with another."""
     roles = {column.name: column.role for column in columns}
