@@ -190,7 +190,7 @@ def _by_count(column: ColumnProfile) -> ColumnProfile:
 
 
 def _by_one(column: ColumnProfile) -> ColumnProfile:
-    """Ask for one who says no in every group, in place of two."""
+    """Require one "no" in every group instead of two."""
     return replace(column, least_no=1)
 
 

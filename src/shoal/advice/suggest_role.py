@@ -119,7 +119,7 @@ def with_diversity(column: ColumnProfile, rows: int, *, people: bool = False) ->
 
 
 def without_repeated_diversity(columns: Sequence[ColumnProfile], same: Mapping[str, str]) -> list[ColumnProfile]:
-    """Require diversity of one of several columns that tell the same."""
+    """Require diversity of one of several equivalent columns."""
     diverse = {column.name for column in columns if column.diversity}
     return [
         replace(column, diversity="", why_not=f"it tells the same as {same[column.name]!r}, of which it is asked")
