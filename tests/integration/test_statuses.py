@@ -10,7 +10,7 @@ import pytest
 import tomli_w
 
 import shoal
-from shoal.errors import InfeasibleError, OutputError
+from shoal.errors import InfeasibleError, OutputError, PlanError
 from shoal.plan.plan import Plan
 
 AGGREGATION = ("mdav", "cbfs", "v-mdav", "univariate", "k-first", "p-first")
@@ -110,3 +110,21 @@ def test_a_marker_of_missing_may_contain_delimiter_and_quote(tmp_path, marker, t
     shoal.release(write_plan(tmp_path, roles, models, missing=[marker, "NA"], trim=trim))
     with (tmp_path / "released.csv").open(newline="", encoding="utf-8") as file:
         assert list(csv.reader(file)) == [["age", "illness"], ["20", ""], ["20", "flu"], ["30", ""], ["30", "no"]]
+
+
+@pytest.mark.parametrize("method", ["full-domain", "top-down"])
+@pytest.mark.parametrize("model", [{"name": "p-sensitive", "p": 2}, {"name": "l-diversity", "l": 2}])
+def test_distinct_values_of_people_need_no_equal_parts(model, method):
+    sizes = [*range(335, 346), *[1, 2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43]]
+    rows = [(f"p{i}", 20 + i % 2, f"v{i % 3}-{j}") for i, size in enumerate(sizes) for j in range(size)]
+    table = pa.table(dict(zip(("pid", "age", "illness"), map(list, zip(*rows, strict=True)), strict=True)))
+    release = shoal.anonymize(table, people_plan([model], method))
+    assert all(one["holds"] for one in release.certificate["models"])
+
+
+def test_shares_of_people_with_too_different_values_are_refused():
+    sizes = [*range(335, 346), *[1, 2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43]]
+    rows = [(f"p{i}", 20 + i % 2, f"v{j}") for i, size in enumerate(sizes) for j in range(size)]
+    table = pa.table(dict(zip(("pid", "age", "illness"), map(list, zip(*rows, strict=True)), strict=True)))
+    with pytest.raises(PlanError, match="equal parts"):
+        shoal.anonymize(table, people_plan([{"name": "alpha-k", "alpha": 0.9, "k": 2}], "full-domain"))

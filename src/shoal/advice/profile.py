@@ -206,7 +206,7 @@ def _read(engine: Engine, data: Any, form: CsvFormat) -> tuple[Relation, CsvForm
     else:
         is_path = isinstance(data, str | Path)
         first_source = Source(Path(data), csv=form) if is_path else Source(frame=data, csv=form)
-    path = first_source.path
+    path = first_source.path if first_source.path is None else engine.plain_file(first_source.path)
     if path is not None and form.encoding is None and _is_csv(path) and (encoding := detect_legacy_encoding(path)):
         form = replace(form, encoding=encoding)  # the encoding of spreadsheets in western Europe
     if path is not None and _has_duplicate_names(path, form):

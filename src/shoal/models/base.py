@@ -119,6 +119,8 @@ class Model(Validated):
     """What the model counts: rows, or people if a column names the person of each row."""
     sizes_only: ClassVar[bool] = False
     """Whether the model depends on group sizes alone; :attr:`least` is then the size that it requires."""
+    uses_shares: ClassVar[bool] = True
+    """Whether the model looks at the shares of values in a group, not only at distinct values and weights."""
     requires_people: ClassVar[bool] = False
     """Whether the model needs a column that names the person of each row."""
     rules_are_exact: ClassVar[bool] = False

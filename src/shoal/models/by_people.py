@@ -111,9 +111,9 @@ class ByPeople(Model):
             domains = tuple(h.domain for h in groups.histograms if h.domain.people is None)
             needed = tuple(domain.name for domain in model.columns(domains))
         if self.known_rows == 1:
-            return model.assess(by_people(groups, needed))
+            return model.assess(by_people(groups, needed, shares=model.uses_shares))
         both, crowds = add_crowds(groups, self.known_rows)
-        found = model.assess(by_people(both, needed))
+        found = model.assess(by_people(both, needed, shares=model.uses_shares))
         conditions = (
             replace(one, value=worst_per_group(one.value, crowds, at_least=one.at_least)) for one in found.conditions
         )

@@ -71,6 +71,11 @@ class LDiversity(SensitiveModel):
         """
         return self.kind == "distinct"
 
+    @property
+    def uses_shares(self) -> bool:  # type: ignore[override]
+        """Return whether the kind is another than distinct."""
+        return self.kind != "distinct"
+
     @override
     def assess_column(self, groups: Groups, histogram: Histogram) -> Assessment:
         if self.kind == "distinct":

@@ -44,6 +44,7 @@ class PSensitive(SensitiveModel):
         "It takes at least {p} values of {column} for everybody in a group to have one of them."
     )
     closed_under_superset: ClassVar[bool] = True
+    uses_shares: ClassVar[bool] = False
 
     @override
     def assess_column(self, groups: Groups, histogram: Histogram) -> Assessment:
@@ -70,6 +71,7 @@ class _WeightedSensitivity(SensitiveModel):
     column: str | None = None
     rules_are_exact: ClassVar[bool] = True
     closed_under_superset: ClassVar[bool] = True
+    uses_shares: ClassVar[bool] = False
 
     @override
     def check(self, domains: tuple[Domain, ...]) -> None:

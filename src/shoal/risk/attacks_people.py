@@ -273,7 +273,7 @@ def _commonest_values(
 
 def _background_knowledge(groups: Groups, grouped: GroupedPeople, column: str, excluded: int) -> AttackResult:
     """Attack groups in which ``excluded`` + 1 values form a hitting set."""
-    needed = by_people(groups, (column,)).histogram(column).different(excluded + 2)
+    needed = by_people(groups, (column,), shares=False).histogram(column).different(excluded + 2)
     exposed_groups = (grouped.people > 0) & (needed <= excluded + 1)
     figures = {"excluded": excluded, "exposed_groups": int(exposed_groups.sum())}
     exposed = grouped.count_members(exposed_groups)

@@ -113,36 +113,37 @@ def _can_be_hit(sets: Sequence[frozenset[int]], values: int) -> bool:
     return any(_can_be_hit([one for one in sets[1:] if value not in one], values - 1) for value in sets[0])
 
 
-def by_people(groups: Groups, columns: Collection[str] | None = None) -> Groups:
+def by_people(groups: Groups, columns: Collection[str] | None = None, *, shares: bool = True) -> Groups:
     """Convert groups to people: sizes, and histograms of some columns.
 
-    Without ``columns``, the histograms are those of all sensitive columns.
+    Without ``columns``, the histograms are those of all sensitive columns. Without ``shares``, a person counts once for
+    each of his or her values, which distinct values and weights do not depend on.
     """
     members = groups.people
     assert members is not None
     assert members.domain.people is not None
     people = members.domain.people
     others = tuple(
-        _by_people(histogram, members, people.sets[histogram.domain.name])
+        _by_people(histogram, members, people.sets[histogram.domain.name], shares)
         for histogram in groups.histograms
         if histogram is not members and (columns is None or histogram.domain.name in columns)
     )
     return Groups(members.distinct, others)
 
 
-def _by_people(histogram: Histogram, members: Histogram, sets: ValueSets) -> PeopleHistogram:
+def _by_people(histogram: Histogram, members: Histogram, sets: ValueSets, shares: bool) -> PeopleHistogram:
     member, person = members.owner, members.value.astype(np.int64)
     groups, width = len(members.known), max(histogram.domain.size, 1)
     member_sets = sets.of(person)
     present = np.flatnonzero(members.total)  # in the whole table; these may be some of its groups only
-    parts = _parts(sets, present, histogram.domain.name)
-    share = np.where(member_sets.size > 0, parts // np.maximum(member_sets.size, 1), 0)
+    parts = _parts(sets, present, histogram.domain.name) if shares else 1
+    share = _share(parts, member_sets, shares)
     owner = np.repeat(member, member_sets.size)
     key, inverse = np.unique(owner * width + member_sets.value, return_inverse=True)
     start = np.zeros(groups + 1, np.int64)
     np.cumsum(np.bincount(key // width, minlength=groups), out=start[1:])
     present_sets = sets.of(present)
-    share_of_each = np.where(present_sets.size > 0, parts // np.maximum(present_sets.size, 1), 0)
+    share_of_each = _share(parts, present_sets, shares)
     return PeopleHistogram(
         histogram.domain,
         start,
@@ -153,6 +154,12 @@ def _by_people(histogram: Histogram, members: Histogram, sets: ValueSets) -> Peo
         member,
         member_sets,
     )
+
+
+def _share(parts: int, sets: ValueSets, shares: bool) -> npt.NDArray[np.int64]:
+    """Return how much each of a person's values counts, by person."""
+    divisor = np.maximum(sets.size, 1) if shares else 1
+    return np.where(sets.size > 0, parts // divisor, 0)
 
 
 def _parts(sets: ValueSets, people: npt.NDArray[np.int64], column: str) -> int:

@@ -250,6 +250,13 @@ class Engine(Protocol):
         """Make a source readable; nothing is loaded yet."""
         ...
 
+    def plain_file(self, path: Path) -> Path:
+        """Return the file of a source's content, without compression.
+
+        It is the source itself where the engine makes no copies.
+        """
+        ...
+
     def ingest(self, server: Postgres, query: TableQuery, missing: tuple[str, ...] = ()) -> Relation:
         """Stream the result of a server's query into a table of this engine."""
         ...

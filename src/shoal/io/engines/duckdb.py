@@ -19,6 +19,7 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
+from typing_extensions import override
 
 from shoal.errors import OutputError, ShoalError, TableError
 from shoal.io.engines import sql
@@ -187,6 +188,11 @@ class DuckDBEngine(SqlEngine):
         folder = self._spill.path / f"unpacked-{len(self._unpacked)}"
         folder.mkdir(mode=0o700)
         return folder
+
+    @override
+    def plain_file(self, path: Path) -> Path:
+        local = self._local_copy(path)
+        return self._unpacked_file(local) if local == STANDARD or local.is_file() else local
 
     def _unpacked_file(self, path: Path) -> Path:
         """Return a file with random access.

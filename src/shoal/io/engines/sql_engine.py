@@ -8,6 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, Self
 
@@ -42,6 +43,10 @@ class SqlEngine(ABC):
     @abstractmethod
     def quote(text: str) -> str:
         """Return a text literal of the dialect."""
+
+    def plain_file(self, path: Path) -> Path:
+        """Return the file of a source's content, without compression."""
+        return path
 
     @abstractmethod
     def _view(self, query: str, columns: tuple[str, ...]) -> Relation:
