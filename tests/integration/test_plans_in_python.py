@@ -174,4 +174,4 @@ def test_type_checker_accepts_and_rejects(tmp_path):
     faults = [line for line in done.stdout.splitlines() if ": error:" in line]
     assert not [line for line in faults if "good.py" in line]
     found = {int(line.split(":")[1]) for line in faults if "bad.py" in line}
-    assert found == {3, 4, 5, 6, 7, 8}
+    assert found == {4, 5, 6, 7, 8, 9}

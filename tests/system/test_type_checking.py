@@ -56,7 +56,7 @@ def test_pyright_on_right_and_wrong_code(tmp_path):
     (tmp_path / "bad.py").write_text(BAD)
     found = faults(tmp_path)
     assert not [one for one in found if one[0] == "good.py"]
-    assert {line for name, line, _ in found if name == "bad.py"} == {3, 4, 5, 6, 7, 8}
+    assert {line for name, line, _ in found if name == "bad.py"} == {4, 5, 6, 7, 8, 9}
 
 
 @needs_pyright

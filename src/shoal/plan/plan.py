@@ -261,11 +261,13 @@ class Plan(Displayable, Validated):
     @property
     def inputs(self) -> dict[str, tuple[Path, ...]]:
         """Input files of the plan by kind; a release must not overwrite them."""
+        from shoal.io.formats.partitioned import matching_files
+
         source = None if self.source is None else self.source.path
         key = None if self.output is None else self.output.pseudonym_key
-        found = {"source": source, "key of the pseudonyms": key}
         return {
-            **{what: (file,) for what, file in found.items() if file is not None},
+            **({} if source is None else {"source": matching_files(source)}),
+            **({} if key is None else {"key of the pseudonyms": (key,)}),
             "plan or one of its files": (*self.files, *self.method.files),
         }
 

@@ -22,7 +22,7 @@ from starlette.responses import FileResponse, JSONResponse, Response, StreamingR
 from starlette.routing import Route
 
 from shoal import __version__
-from shoal.errors import InputError, ShoalError
+from shoal.errors import InputError, PlanError, ShoalError
 from shoal.web.file_access import UPLOAD_SUFFIXES, list_folder, sanitize_name
 from shoal.web.plan_edits import apply_changes, locate
 from shoal.web.projects import PLAN_FILE, Project, Projects, open_private
@@ -338,11 +338,17 @@ class Api:
 
 
 def _publish(project: Project, number: int, overwrite: bool) -> list[str]:
-    from shoal.io.publish import publish, staging
+    from shoal.io.publish import check_inputs, check_output, publish, staging
 
     plan = project.plan()
+    if plan.output is None or plan.output.path is None:
+        raise PlanError("The plan must say how the release is called ([output]).")
     table, *others = [file for file in project.files(number) if file.name != PLAN_FILE]
     target = plan.output.path.with_name(table.name)
+    project.check_target(target)
+    for made_by in (plan, project.release_plan(number)):
+        check_inputs(target, made_by.inputs)
+    check_output(target, overwrite or plan.output.overwrite)
     # the certificate is published last: its presence marks a complete release
     others.sort(key=lambda file: file.name.endswith(".certificate.json"))
     with staging(target) as folder:

@@ -200,6 +200,26 @@ class Project:
             raise InputError("There is no such release.")
         return self.folder / "releases" / str(number)
 
+    def release_plan(self, number: int) -> Any:
+        """Read the plan that a release was made by."""
+        from shoal.plan.plan import Plan
+
+        return Plan.read(self.release_folder(number) / PLAN_FILE)
+
+    def check_target(self, target: Path) -> None:
+        """Raise if a release must not be published to a path.
+
+        It must be below the root, and neither in another project nor among the files that make up this one.
+        """
+        real = confine(self.root, target)
+        projects = self.folder.parent.resolve()
+        own = self.folder.resolve()
+        reserved = [own / name for name in ("releases", Path(KEY_FILE).parent, PLAN_FILE, LOG_FILE)]
+        if real.is_relative_to(projects) and not real.is_relative_to(own):
+            raise InputError("The release must not be written into another project; choose another path in [output].")
+        if real.parent == projects or any(real.is_relative_to(path) for path in reserved):
+            raise InputError("The release must not replace a file of the project; choose another path in [output].")
+
     def facts(self, number: int) -> dict[str, Any]:
         """Read the facts that the run of a release has written."""
         facts: dict[str, Any] = json.loads((self.release_folder(number) / "facts.json").read_text(encoding="utf-8"))

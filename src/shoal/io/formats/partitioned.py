@@ -70,6 +70,13 @@ def find_parts(path: Path, given: str | None = None) -> Parts | None:
     return _with_folders(form, base, files, called)
 
 
+def matching_files(path: Path) -> tuple[Path, ...]:
+    """Return the files that a path stands for: itself, or those of a pattern."""
+    if os.path.lexists(path) or not glob.has_magic(str(path)):
+        return (path,)
+    return tuple(Path(found) for found in sorted(glob.glob(str(path), recursive=True)))
+
+
 def visible_files(path: Path) -> list[Path]:
     """Return the files below a folder, sorted.
 
