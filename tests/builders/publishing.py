@@ -4,21 +4,30 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from shoal.io.publish import certificate_of
 from tests.builders.plans import write_plan
 
 
 def write_ages_plan(
-    folder: Path, *, level: int = 1, rows: int = 40, target: str = "released.csv", name: str = "plan"
+    folder: Path,
+    *,
+    level: int = 1,
+    rows: int = 40,
+    target: str = "released.csv",
+    name: str = "plan",
+    hierarchy: Mapping[str, Any] | None = None,
+    x: str | Mapping[str, Any] = "other",
 ) -> Path:
     """Write a table of ages and a plan that publishes them at a level."""
     lines = "".join(f"{20 + number % 20},v{number % 7}\n" for number in range(rows))
     return write_plan(
         folder,
         table="age,x\n" + lines,
-        columns={"age": {"role": "quasi-identifier", "hierarchy": {"intervals": [5, 10]}}, "x": "other"},
+        columns={"age": {"role": "quasi-identifier", "hierarchy": hierarchy or {"intervals": [5, 10]}}, "x": x},
         method={"name": "levels", "levels": {"age": level}},
         output=target,
         name=name,

@@ -205,7 +205,7 @@ def test_release_files_must_not_be_plan_files(tmp_path: Path, which: int, linked
     (tmp_path / "ages.csv").write_text("".join(f"{age},{age // 10}*,*\n" for age in range(20, 40)))
     put(tmp_path / "ages.csv")
     named = "ages.csv" if linked else path.name
-    plan.write_text(plan.read_text().replace("intervals = [5, 10]", f"csv = {json.dumps(named)}"))
+    plan = write_ages_plan(tmp_path, hierarchy={"csv": named})
     with pytest.raises(OutputError, match="plan or one of its files itself"):
         release(plan, overwrite=True)
     plan = write_ages_plan(tmp_path)
@@ -240,9 +240,8 @@ def test_release_files_must_not_be_ledger_or_universe(tmp_path: Path) -> None:
 
 
 def test_files_of_a_plan(tmp_path: Path) -> None:
-    plan = write_ages_plan(tmp_path)
+    plan = write_ages_plan(tmp_path, hierarchy={"csv": "ages.csv"})
     (tmp_path / "ages.csv").write_text("".join(f"{age},{age // 10}*,*\n" for age in range(20, 40)))
-    plan.write_text(plan.read_text().replace("intervals = [5, 10]", 'csv = "ages.csv"'))
     assert Plan.read(plan).files == (plan, tmp_path / "ages.csv")
 
 
@@ -607,9 +606,8 @@ def test_pseudonym_key_must_not_be_a_release_file(tmp_path: Path) -> None:
     key = certificate_of(tmp_path / "released.csv")
     key.write_bytes(b"k" * 32)
     key.chmod(0o600)
-    plan = write_ages_plan(tmp_path)
-    text = plan.read_text().replace('role = "other"', 'role = "identifier"\npseudonym = true')
-    plan.write_text(text + f"pseudonym_key = {json.dumps(key.name)}\n")
+    plan = write_ages_plan(tmp_path, x={"role": "identifier", "pseudonym": True})
+    plan.write_text(plan.read_text() + f"pseudonym_key = {json.dumps(key.name)}\n")
     with pytest.raises((OutputError, PlanError), match="key of the pseudonyms"):
         release(plan, overwrite=True)
     assert key.read_bytes() == b"k" * 32
