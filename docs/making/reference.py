@@ -8,6 +8,7 @@ the source. So nothing has to be written twice.
 from __future__ import annotations
 
 import ast
+import importlib
 import inspect
 import re
 from collections.abc import Iterator, Mapping
@@ -83,8 +84,10 @@ def _names(title: str, text: str, names: list[str]) -> str:
 
 def _directives(names: list[str]) -> Iterator[str]:
     for name in names:
-        value = getattr(shoal, name)
-        yield f".. auto{'class' if inspect.isclass(value) else 'function'}:: {name}"
+        home = shoal._HOME_OF[name]
+        value = getattr(importlib.import_module(home), name)
+        path = f"{home}.{name}" if name in shoal._DEPRECATED else name
+        yield f".. auto{'class' if inspect.isclass(value) else 'function'}:: {path}"
         if inspect.isclass(value) and not issubclass(value, BaseException | Warning):
             yield "   :members:"
             hidden = [
