@@ -21,7 +21,7 @@ from shoal.models import KAnonymity, PSensitive
 from shoal.schema import Categories, Column, Role, Schema
 from shoal.schema.spelling import canonical, fold
 from shoal.verification.independent import domains, folding, reading
-from shoal.verification.independent.reading import ARROW, ENGINE, PYTHON_CSV, WrittenTable, count_rows
+from shoal.verification.independent.reading import ARROW, ENGINE, PYTHON_CSV, WrittenTable, count_written_rows
 from shoal.verification.verify import verify
 
 SIGNS = [
@@ -89,7 +89,9 @@ def test_readers_of_csv_agree_with_the_engine(tmp_path, monkeypatch, limit):
             back = engine.read(engine.write(engine.read(Source(frame=table)), path))
             written = WrittenTable(path, back.columns)
             assert written.reader == (PYTHON_CSV if limit else ARROW)
-            assert _counter(count_rows(written, (), range(width))) == _counter(engine.frequencies(back, range(width)))
+            assert _counter(count_written_rows(written, (), range(width))) == _counter(
+                engine.frequencies(back, range(width))
+            )
 
 
 def test_reader_of_parquet_compares_published_numbers(tmp_path):
@@ -97,8 +99,14 @@ def test_reader_of_parquet_compares_published_numbers(tmp_path):
     column = pa.array([0.0, -0.0, math.nan, None, 1.5])
     pq.write_table(pa.table({"x": column, "y": column}), path)
     written = WrittenTable(path, ("x", "y"))
-    assert _counter(count_rows(written, (0,), ())) == {("0",): 1, ("-0",): 1, ("nan",): 1, (None,): 1, ("1.5",): 1}
-    assert _counter(count_rows(written, (), (1,))) == {("0",): 2, (None,): 2, ("1.5",): 1}
+    assert _counter(count_written_rows(written, (0,), ())) == {
+        ("0",): 1,
+        ("-0",): 1,
+        ("nan",): 1,
+        (None,): 1,
+        ("1.5",): 1,
+    }
+    assert _counter(count_written_rows(written, (), (1,))) == {("0",): 2, (None,): 2, ("1.5",): 1}
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
@@ -111,7 +119,7 @@ def test_batches_are_merged(tmp_path, monkeypatch, suffix):
     path = tmp_path / f"table{suffix}"
     with DuckDBEngine() as engine:
         engine.write(engine.read(Source(frame=table)), path)
-    found = count_rows(WrittenTable(path, ("x", "y")), (0,), (1,))
+    found = count_written_rows(WrittenTable(path, ("x", "y")), (0,), (1,))
     assert found.num_rows == 21
     assert _counter(found) == Counter(zip(table["x"].to_pylist(), table["y"].to_pylist(), strict=True))
 
@@ -121,13 +129,13 @@ def test_batches_are_merged(tmp_path, monkeypatch, suffix):
 def test_files_with_other_columns_or_records_are_refused(tmp_path, monkeypatch, limit, lines):
     monkeypatch.setattr(reading, "MAX_BYTES_FOR_PYTHON", limit)
     with pytest.raises(VerificationError, match="read again") as error:
-        count_rows(WrittenTable(_write(tmp_path / "table.csv", lines), ("age", "illness")), (0,), (1,))
+        count_written_rows(WrittenTable(_write(tmp_path / "table.csv", lines), ("age", "illness")), (0,), (1,))
     assert "1,2" not in str(error.value)
 
 
 def test_text_that_is_not_canonical_is_counted_in_canonical_form(tmp_path):
     path = _write(tmp_path / "table.csv", ["x", "é", "e\u0301", "\u00a0é ", '"\u200b"'])
-    assert _counter(count_rows(WrittenTable(path, ("x",)), (0,), ())) == {("é",): 3, (None,): 1}
+    assert _counter(count_written_rows(WrittenTable(path, ("x",)), (0,), ())) == {("é",): 3, (None,): 1}
 
 
 # -- folding and domains ------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ DEFINED_THERE = {
     "Which SQL runs on DuckDB and Spark?": "frequencies",
     "Where is a plan file validated?": "Plan",
     "Where is a release verified before it is published?": "verify",
-    "Where is a column's role suggested?": "role_of",
+    "Where is a column's role suggested?": "judge_column",
     "Where is re-identification risk computed?": "reidentification",
     "Where is the HTML report made?": "render",
     "Where is noise drawn, and spending recorded?": "Ledger",

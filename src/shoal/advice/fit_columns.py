@@ -25,7 +25,7 @@ from shoal.pipeline.decide import StepTimer, encode
 from shoal.plan.plan import Plan
 from shoal.runtime.progress import Progress, quiet
 from shoal.schema import Role
-from shoal.utility.loss import column_losses
+from shoal.utility.loss import ncp_by_column
 
 SAMPLE_ROWS = 10_000
 MIN_SAMPLE_ROWS = 500
@@ -79,7 +79,7 @@ class _Trials:
         try:
             with open_engine(plan.engine, time_zone=self._time_zone) as engine:
                 problem = encode(engine, source, plan, StepTimer(quiet))
-                own = column_losses(problem.frequencies, problem.ladders, plan.method.decide(problem))
+                own = ncp_by_column(problem.frequencies, problem.ladders, plan.method.decide(problem))
         except (InfeasibleError, PlanError):
             return None
         finally:

@@ -159,7 +159,7 @@ def measures(parts: Sequence[LossSums], heights: Sequence[float], leaf: Sequence
     }
 
 
-def column_losses(
+def ncp_by_column(
     frequencies: FrequencySet, ladders: tuple[Ladder, ...], recoding: Recoding
 ) -> npt.NDArray[np.float64]:
     """Compute the ncp of each quasi-identifier under a recoding, float64 (q,)."""

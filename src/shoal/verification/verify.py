@@ -38,7 +38,7 @@ from shoal.verification.independent import (
     count_groups,
     count_groups_with_wildcards,
     count_matching_records,
-    count_rows,
+    count_written_rows,
     differences,
     evaluate_column_sets,
     evaluate_column_sets_by_people,
@@ -87,7 +87,7 @@ def verify(
     result = check_relation(engine, released, schema, model, wildcard, counted, source, released_labels)
     if written is not None:
         others = released.positions((*schema.sensitive, *schema.person))
-        counted = count_rows(written, released.positions(schema.quasi_identifiers), others)
+        counted = count_written_rows(written, released.positions(schema.quasi_identifiers), others)
     result = replace(result, reading=ENGINE if written is None else written.reader)
     if schema.person:
         independent = _evaluate_people_again(counted, released, schema, model, people, source, released_labels)

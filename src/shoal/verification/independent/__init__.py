@@ -29,7 +29,7 @@ from shoal.verification.independent.judge import (
 )
 from shoal.verification.independent.patterns import count_matching_records
 from shoal.verification.independent.people import evaluate_column_sets_by_people, evaluate_people
-from shoal.verification.independent.reading import ENGINE, WrittenTable, count_rows, is_readable
+from shoal.verification.independent.reading import ENGINE, WrittenTable, count_written_rows, is_readable
 
 __all__ = [
     "DEFINITIONS",
@@ -43,7 +43,7 @@ __all__ = [
     "count_groups",
     "count_groups_with_wildcards",
     "count_matching_records",
-    "count_rows",
+    "count_written_rows",
     "differences",
     "evaluate_column_sets",
     "evaluate_column_sets_by_people",

@@ -55,7 +55,7 @@ def is_readable(path: Path) -> bool:
     return path.suffix.lower() in (".csv", ".parquet") and path.is_file()
 
 
-def count_rows(written: WrittenTable, quasi: Sequence[int], others: Sequence[int]) -> pa.Table:
+def count_written_rows(written: WrittenTable, quasi: Sequence[int], others: Sequence[int]) -> pa.Table:
     """Count the combinations of some columns of a written table (c<i>, n).
 
     ``quasi`` are the positions of quasi-identifiers, which are counted in canonical form.
