@@ -21,7 +21,7 @@ from shoal.pipeline.decide import StepTimer, encode
 from shoal.runtime.progress import quiet
 from shoal.schema.column_words import meanings_of, topic_of_values, yes_and_no
 from shoal.schema.detect_identifiers import identifier_reason
-from shoal.utility.loss import column_losses, losses
+from shoal.utility.loss import losses, ncp_by_column
 
 ROWS = 600
 DRAW = random.Random(11)
@@ -184,7 +184,7 @@ def test_the_loss_of_columns_makes_up_the_ncp():
     with open_engine(None) as engine:
         problem = encode(engine, source, replace(plan, source=source), StepTimer(quiet))
         recoding = plan.method.decide(problem)
-    own = column_losses(problem.frequencies, problem.ladders, recoding)
+    own = ncp_by_column(problem.frequencies, problem.ladders, recoding)
     whole = losses(problem.frequencies, problem.ladders, recoding)["ncp"]
     assert np.exp(np.log1p(own).mean()) - 1 == pytest.approx(whole)
     assert len(own) == 2
