@@ -11,6 +11,7 @@ import pytest
 
 import shoal
 from shoal.cli.app import run
+from shoal.pipeline import run as pipeline
 
 TWO_PATIENTS = pa.table({"patient": [1] * 5 + [2] * 5, "age": ["20..29"] * 10, "illness": ["flu", "gout"] * 5})
 PLAN = {
@@ -30,6 +31,14 @@ def test_people_are_counted_where_the_table_names_them():
     found = shoal.check(TWO_PATIENTS, plan=PLAN)
     assert (found.holds, found.complete, found.unit) == (False, True, "people")
     assert found.models[0].effective["k"] == 2
+
+
+def test_the_table_is_read_once(monkeypatch):
+    """Standard input cannot be read twice, and an engine may be slow to start."""
+    opened, usual = [], pipeline.open_engine
+    monkeypatch.setattr(pipeline, "open_engine", lambda *args, **kwargs: opened.append(args) or usual(*args, **kwargs))
+    assert shoal.check(TWO_PATIENTS, plan=PLAN).unit == "people"
+    assert len(opened) == 1
 
 
 def test_a_release_without_people_is_answered_in_part():

@@ -11,7 +11,7 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -209,22 +209,9 @@ def release(
     loss_chart: LossChart | None = None,
     progress: Progress = quiet,
 ) -> ReleaseResult[None]:
-    """Run a plan from its source to its output.
+    """Run a plan from its source to its output; see :func:`shoal.release`.
 
-    Writes the table, its certificate and its report.
-
-    Parameters
-    ----------
-    overwrite
-        Whether to replace an existing release; by default as the plan says.
-    recoding
-        A recoding saved with an earlier release, used instead of the plan's method.
-    previous
-        An earlier released table; the certificate states the result of the intersection attack on both.
-    save_recoding
-        Whether to save the recoding with the release, for the next delivery.
-    loss_chart
-        Function that draws the part of the report about the sources of the loss; None to omit it.
+    ``loss_chart`` draws the part of the report about the origin of the loss; None for no such part.
     """
     plan = as_plan(plan)
     if recoding is not None:
@@ -525,8 +512,8 @@ def check(
         schema, wildcard = plan.schema.of_rows.published, plan.method.wildcard
         if plan.schema.linked and not person:
             person = plan.schema.person[:1]  # the release has it as a pseudonym
-        if plan.schema.person and not person and _has_columns(data, source, plan, plan.schema.person):
-            person = plan.schema.person
+        # people are counted if the table has their columns, which is known once it is read
+        possible = () if person else plan.schema.person
         # without a person, rows are counted; some models do not apply to rows
         chosen = [part for part in plan.model_of_rows.parts if person or not part.requires_people]
         unanswered = () if person else _unanswered_without_people(plan)
@@ -539,7 +526,7 @@ def check(
         if both:
             raise PlanError(f"A column must have one role; {both[0]!r} is both quasi-identifier and sensitive.")
         schema = Schema({name: Column(Role.QUASI_IDENTIFIER) for name in quasi} | dict(named))
-        chosen, wildcard, unanswered = [], None, ()
+        chosen, wildcard, unanswered, possible = [], None, (), ()
     chosen += as_models(models)
     model = combine(chosen)
     person = as_names(person, "persons")
@@ -554,7 +541,7 @@ def check(
     is_read = isinstance(data, str | Path | Source)
     has_default_settings = settings == EngineSettings() and time_zone is None and not form.missing
     if has_default_settings and not (
-        is_read or person or wildcard or partial_knowledge_models(model) or runs_on_spark(settings, data)
+        is_read or person or possible or wildcard or partial_knowledge_models(model) or runs_on_spark(settings, data)
     ):
         from shoal.io.engines.count_in_memory import count_in_memory, frame_to_arrow
 
@@ -568,17 +555,15 @@ def check(
     opening = open_engine(settings, data, progress=timer.report_fraction, time_zone=zone)
     with limit_threads(settings.threads if settings else None), opening as opened, timer("checking"):
         table = opened.read(replace(source_of(data, form), with_nan=schema.quasi_identifiers))
+        if plan is not None and possible and set(possible) <= set(table.columns):
+            person, unanswered = possible, ()
+            chosen = [*plan.model_of_rows.parts, *as_models(models)]
+            schema = Schema({**schema.columns, **{name: Column(Role.PERSON) for name in person}}).published
         if person:
             require_columns(table, person)
             table = number_people(opened, table, person).table
         found = check_relation(opened, table, schema, chosen, wildcard)
         return replace(found, unanswered=(*unanswered, *found.unanswered))
-
-
-def _has_columns(data: Any, source: CsvFormat | None, plan: Plan, names: Sequence[str]) -> bool:
-    """Return whether a table has all of some columns."""
-    with open_engine(plan.engine, data, time_zone=_time_zone(plan)) as engine:
-        return set(names) <= set(engine.read(source_of(data, source or CsvFormat())).columns)
 
 
 def _unanswered_without_people(plan: Plan) -> tuple[str, ...]:
