@@ -168,6 +168,7 @@ def test_methods_satisfy_partial_knowledge_models(name, method, known):
     sets = slow.up_to(range(4), known)
     assert slow.row_to_people(cells, secrets, sets, holds)
     people = labels_of(table, release)
+    assert slow.person_to_rows(people, cells, secrets, sets, holds)
     assert slow.fewest_rows(people, cells, sets) >= max(getattr(model, "k", 1) for model in models)
     assert all(model["judged_by"] == "the model and the gate" for model in release.certificate["models"])
     assert shoal.anonymize(table, plan).table.equals(release.table)

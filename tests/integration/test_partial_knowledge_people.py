@@ -110,7 +110,9 @@ def expected(rows, sets, holds, least):
             groups = slow.groups(released, owner, chosen)
             good = good and all(holds(sorted(set(group)), has, sorted(has)) for group in groups)
             for row in rows:
-                fewest = min(fewest, len(set(slow.owners_of(row[1:4], released, owner, chosen))))
+                candidates = sorted(set(slow.owners_of(row[1:4], released, owner, chosen)))
+                good = good and holds(candidates, has, sorted(has))
+                fewest = min(fewest, len(candidates))
         if not good or fewest < least:
             return False, fewest
     return True, fewest

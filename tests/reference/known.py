@@ -33,6 +33,12 @@ def rows_of(person, released, chosen):
     return sum(all(row[j] in (person[j], HIDDEN) for j in chosen) for row in released)
 
 
+def crowd_of(person, released, secrets, chosen):
+    """List the sensitive values of the rows that can be a person's."""
+    rows = zip(released, secrets, strict=True)
+    return [secret for row, secret in rows if all(row[j] in (person[j], HIDDEN) for j in chosen)]
+
+
 def owners_of(person, released, owner, chosen):
     """List the owners of rows that match the known labels of a person."""
     rows = zip(released, owner, strict=True)
@@ -52,6 +58,18 @@ def row_to_people(released, secrets, sets, holds):
     ``holds`` evaluates the values of a group and of the table.
     """
     return all(holds(group, [secrets]) for chosen in sets for group in groups(released, secrets, chosen))
+
+
+def person_to_rows(people, released, secrets, sets, holds):
+    """Return whether the rows that can be a person's meet a model.
+
+    It must hold for every person and set of columns. ``holds`` is as in :func:`row_to_people`.
+    """
+    return all(
+        holds(crowd_of(person, released, secrets, chosen), [secrets])
+        for chosen in sets
+        for person in {tuple(person) for person in people}
+    )
 
 
 def fewest_rows(people, released, sets):

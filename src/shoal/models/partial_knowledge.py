@@ -7,13 +7,15 @@ intruder knows some of these columns. Each defines a family of sets of columns: 
 named columns. For every set C of the family, including the empty set:
 
 * *row to people*: the rows with the same labels on C, none of them suppressed, are a group that meets the model;
-* *person to rows*: every released person has at least as many candidate rows as the smallest group that can meet the
-  model. A candidate row has, in each column of C, a label that covers the person's value, or a suppressed cell.
+* *person to rows*: the candidate rows of every released person are a group that meets the model. A candidate row has,
+  in each column of C, a label that covers the person's value, or a suppressed cell.
 
-Coarser labels help both. Suppressing a cell helps the second, and removes a row from groups of the first. The second
-needs the original table; the release alone gives a lower bound, for which only suppressed cells match a suppressed
-cell. If a column names the person of each row, the intruder knows some columns of one row of a person, and both count
-people: a group is the people who have a row in it, and a person's candidates are the people with a candidate row.
+Suppressing a cell removes a row from groups of the first kind and adds it to the candidates of others. That helps the
+second condition where the model is closed under superset; for shares and distributions nothing follows from it. The
+second needs the original table. The release alone decides it for people whose known cells are visible; for others it
+gives a lower bound, for which only suppressed cells match a suppressed cell. If a column names the person of each row,
+the intruder knows some columns of one row of a person, and both count people: a group is the people who have a row in
+it, and a person's candidates are the people with a candidate row.
 
 Sets are examined by increasing size, up to the first size with a failing set: a person who is identified by two facts
 is identified by three. With m facts this is Incognito's iteration (LeFevre, DeWitt and Ramakrishnan, 2005), stopped at
@@ -41,6 +43,7 @@ from shoal.schema import Domain
 from shoal.table.column_subsets import SubsetCounter, all_subsets, subsets_up_to
 from shoal.table.frequency_set import FrequencySet
 from shoal.table.groups import Groups
+from shoal.table.person_crowds import find_person_crowds
 from shoal.table.rules import Rule
 
 CANDIDATES_KEY = {"rows": "rows_per_person", "people": "people_per_person"}
@@ -323,9 +326,11 @@ class SetsVerdict:
     facts
         The size of the first failing sets; None if none fails.
     failing_groups, failing
-        The number of failing groups of all sets; and bool (n,), the entries of the table that are in one.
-    people_hold
-        Whether every person has enough candidate rows; without the original, whether that follows from the release.
+        The number of failing groups of all sets, of both kinds; and bool (n,), the entries of the table in one of them.
+    failing_crowds
+        Of the failing groups, those of a person's candidate rows; the others are rows that show the same labels.
+    enough_candidates
+        Whether the candidates of every person meet it; without the original, whether that follows from the release.
     """
 
     holds: bool
@@ -335,6 +340,7 @@ class SetsVerdict:
     facts: int | None
     failing_groups: int
     failing: npt.NDArray[np.bool_] = field(repr=False)
+    failing_crowds: int = 0
 
 
 def assess_sets(
@@ -359,7 +365,7 @@ class _Assessor:
     ) -> None:
         self.published, self.entries, self.part, self.known = published, entries, part, known
         self.failing = np.zeros(len(published.count), np.bool_)
-        self.failing_groups, self.sets, self.rows = 0, 1, published.rows
+        self.failing_groups, self.failing_crowds, self.sets, self.rows = 0, 0, 1, published.rows
         whole = entries.groups_of(np.zeros(len(published.count), np.int64), 1)
         self.totals = [histogram.total for histogram in whole.histograms]
         self.hides = [
@@ -383,8 +389,9 @@ class _Assessor:
         effective = {**self.effective, CANDIDATES_KEY[self.part.counts]: self.rows}
         holds = not self.failing_groups and (self.known is None or self.enough_candidates)
         return SetsVerdict(
-            holds, self.enough_candidates, effective, self.sets, facts, self.failing_groups, self.failing
-        )
+            holds, self.enough_candidates, effective, self.sets, facts, self.failing_groups, self.failing,
+            self.failing_crowds,
+        )  # fmt: skip
 
     def _remaining_sets(self, sets: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
         """Return the sets of one size that must be examined individually.
@@ -432,15 +439,48 @@ class _Assessor:
         fewest = int(rows.min(initial=self.rows))
         self.rows = min(self.rows, fewest)
         self.enough_candidates = self.enough_candidates and fewest >= least
+        if not self.part.by_size and any(self.hides[j] for j in chosen):
+            self._assess_crowds(chosen)
+
+    def _assess_crowds(self, chosen: tuple[int, ...]) -> None:
+        """Assess the candidate rows of every person as groups.
+
+        Without the original, people are the rows of the release. Where one has a suppressed cell, its candidates are
+        only those that are certain: they prove that the model holds if it is closed under superset, and never that it
+        fails.
+        """
+        crowds = find_person_crowds(self.published, self.known or self.published, chosen)
+        visible = np.ones(len(crowds.person), np.bool_)
+        if self.known is None:
+            for j in chosen:
+                visible &= self.published.columns[j][crowds.person] < self.published.sizes[j]
+        fails = np.zeros(len(crowds.person), np.bool_)
+        for part, groups in crowds.groups(self.entries, self.totals):
+            verdict = self.part.of.assess(groups)
+            fails[part] = ~verdict.holds
+            self._record(verdict, visible[part])
+        certain = fails & visible
+        proven = (visible | self.part.closed_under_superset) & ~fails
+        self.enough_candidates = self.enough_candidates and bool(proven.all())
+        if certain.any():
+            self.failing_groups += int(certain.sum())
+            self.failing_crowds += int(certain.sum())
+            self.failing |= crowds.entries_of(certain)
 
     def _assess(self, groups: Groups, group: npt.NDArray[np.int64], model: Model | None = None) -> None:
         verdict = (model or self.part.of).assess(groups)
+        self._record(verdict)
+        if not verdict.holds.all():
+            self.failing_groups += int((~verdict.holds).sum())
+            self.failing |= (group >= 0) & ~verdict.holds[group]
+
+    def _record(self, verdict: Assessment, which: npt.NDArray[np.bool_] | None = None) -> None:
+        """Record the worst figures of all groups, or of some."""
         for condition in verdict.conditions:
+            if which is not None:
+                condition = replace(condition, value=condition.value[which])
             worst = condition.worst
             if condition.parameter in self.effective:
                 worst = (min if condition.at_least else max)(worst, self.effective[condition.parameter])
             whole = math.isfinite(worst) and worst == int(worst)
             self.effective[condition.parameter] = int(worst) if whole else worst
-        if not verdict.holds.all():
-            self.failing_groups += int((~verdict.holds).sum())
-            self.failing |= (group >= 0) & ~verdict.holds[group]

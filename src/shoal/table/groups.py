@@ -222,3 +222,17 @@ def histogram(
         sum_by(group, count, groups),
         sum_by(value, count, domain.size),
     )
+
+
+def unite_groups(groups: Groups, owner: npt.NDArray[np.int64], member: npt.NDArray[np.int64], count: int) -> Groups:
+    """Return unions of groups that may overlap.
+
+    ``owner`` (from 0 to ``count``) and ``member`` are pairs of a union and one of its groups, each pair once.
+    """
+    histograms = []
+    for one in groups.histograms:
+        length = one.distinct[member]
+        begin = np.repeat(one.start[member] - np.cumsum(length) + length, length)
+        entry = begin + np.arange(len(begin))
+        histograms.append(histogram(np.repeat(owner, length), one.value[entry], one.count[entry], count, one.domain))
+    return Groups(sum_by(owner, groups.size[member], count), tuple(histograms))

@@ -330,14 +330,12 @@ def _with_sets(
         if not isinstance(part, PartialKnowledge) and not verdict.holds:
             fails |= ~part.assess(groups).holds
     failing = np.sort(groups.size[fails]).tolist()
-    undecided = sorted(
-        {v.name for v in verdicts if v.facts and v.facts["person_to_rows"] is not True and known is None}
-    )
+    undecided = sorted({v.name for v in verdicts if v.facts and isinstance(v.facts["person_to_rows"], str)})
     return replace(
         result,
         models=tuple(verdicts),
         unanswered=tuple(
-            f"Whether enough rows match every person ({name}, partial knowledge) needs the original to decide."
+            f"Whether the rows that match each person meet {name} (partial knowledge) needs the original to decide."
             for name in undecided
         ),
         failing_groups=len(failing),
@@ -352,11 +350,11 @@ def _describe_sets(found: SetsVerdict, with_source: bool) -> dict[str, Any]:
     The second condition of a model of partial knowledge can only be decided with the original.
     """
     rows: bool | str = found.enough_candidates
-    if not with_source:
+    if not with_source and not found.failing_crowds:
         rows = True if found.enough_candidates else "not to be told from the release alone"
     return {
         "sets": found.sets,
-        "row_to_people": not found.failing_groups,
+        "row_to_people": found.failing_groups == found.failing_crowds,
         "person_to_rows": rows,
         "checked_with": "the release and its original" if with_source else "the release alone",
         "all_columns_at_once": "not promised",

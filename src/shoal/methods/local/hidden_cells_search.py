@@ -3,13 +3,14 @@
 See :mod:`shoal.methods.local.hidden_cells`. With the levels given, sets of columns are processed in the order of their
 size. In the rows of a group that fails, one cell of the set is hidden: the one that is in the largest number of the
 row's failing groups relative to its cost, a greedy hitting set. Hiding a cell removes a row from other groups, so sets
-are counted again until none fails. Then cells are hidden for people who have too few matching rows: those that exclude
-the nearest rows from being candidates. That only helps people, but may break groups. These are repaired as before, and
-hiding their cells helps people again. Each round hides at least one cell, so the search ends; a table that hides
-everything meets every requirement that the whole table meets. If the time is over before that, whole columns are
-hidden.
+are counted again until none fails. Then cells are hidden for people who have too few matching rows, or whose matching
+rows do not meet a model: those that exclude the nearest rows from being candidates. That may break groups, which are
+repaired as before. Each round hides at least one cell, so the search ends; a table that hides everything meets every
+requirement that the whole table meets. If the time is over before that, whole columns are hidden.
 
-Hiding only adds to the rows that match a person, so a set in which everybody has enough is not checked again.
+Hiding only adds to the rows that match a person, so a set in which everybody has enough is not checked again, nor one
+in which everybody's rows meet models that are closed under superset. Other models are asked again whenever a cell of
+the set's columns was hidden: a row that is added can make one value too frequent.
 
 Levels: first all columns at the same level, then each at the one where it lost least, then columns one step up or down,
 as long as the loss falls and a fixed amount of work is not used up. Of sets larger than pairs only a sample is tried.
@@ -27,6 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.methods.base import Problem, Quality, require_feasible
+from shoal.methods.local.person_crowds import ALWAYS, CrowdTrial, find_failing_people
 from shoal.methods.time_limits import deadline_of, finished_in_time, is_late
 from shoal.models import PartialKnowledge, partial_knowledge_models
 from shoal.models.partial_knowledge import MIN_ENTRIES_TO_COMPILE
@@ -187,6 +189,7 @@ class _Hiding:
         self._clipped = clip_counts(table.count, max(table.demands.rows.values()))
         self._cells = make_cell_state(np.stack(self.published.columns))
         self._settled_at = np.full(len(table.demands.rows), -1, np.int64)
+        self._crowds_settled_at: dict[tuple[int, ...], int] = {}
         self._tables: SubsetCounts | None = None
         self._deadline: float | None = None
         self._is_over: Callable[[], bool] = bool
@@ -222,6 +225,8 @@ class _Hiding:
             while self._hide_rare(sets, HIDE) and not is_late(deadline):
                 pass
             changed = [self._add_candidates(chosen) for chosen in self._open(sets) if not is_late(deadline)]
+            if not any(changed):
+                changed = [self._mix_candidates(chosen) for chosen in sets if not is_late(deadline)]
             if not any(changed) and not is_late(deadline):
                 return
         self._hide_columns(sets)
@@ -346,6 +351,8 @@ class _Hiding:
         rare = set(self._hide_rare(sets, LOOK))
         others = self._open([chosen for chosen in sets if chosen not in rare])
         failing = [*rare, *(chosen for chosen in others if len(self._insufficient(chosen)))]
+        decided = set(failing)
+        failing += [chosen for chosen in sets if chosen not in decided and len(self._badly_mixed(chosen))]
         while failing:
             frequency = np.bincount([j for chosen in failing for j in chosen])
             worst = int(frequency.argmax())
@@ -410,6 +417,54 @@ class _Hiding:
         least = self.table.demands.rows[chosen]
         return np.flatnonzero(self.published.count_candidate_rows(self.known, chosen, least) < least)
 
+    def _badly_mixed(self, chosen: tuple[int, ...]) -> npt.NDArray[np.int64]:
+        """Return a person of each combination with candidates that fail a model."""
+        parts = self.table.demands.models.get(chosen, ())
+        if not parts or self._crowds_settled_at.get(chosen) in (self._events(chosen), ALWAYS):
+            return np.zeros(0, np.int64)
+        bad = find_failing_people(self.published, self.known, chosen, parts, self.table.entries, self.table.unit)
+        if not len(bad):
+            lasting = all(part.closed_under_superset for part in parts)
+            self._crowds_settled_at[chosen] = ALWAYS if lasting else self._events(chosen)
+        return bad
+
+    def _mix_candidates(self, chosen: tuple[int, ...]) -> bool:
+        """Hide cells of near rows until all candidates meet the models.
+
+        The rows are taken in the order of the cells that they lose, whatever their sensitive values are.
+        """
+        bad = self._badly_mixed(chosen)
+        if not len(bad):
+            return False
+        parts = self.table.demands.models[chosen]
+        trial = CrowdTrial(self.table.entries, self.table.unit, parts)
+        for person in np.stack([self.known.columns[j][bad] for j in chosen], axis=1):
+            matching, differs, order = self._nearest(chosen, person)
+            taken = order[: trial.number_needed(matching, order)]
+            for index, j in enumerate(chosen):
+                self._hide_in(j, taken[differs[taken, index]])
+        return True
+
+    def _nearest(
+        self, chosen: tuple[int, ...], person: npt.NDArray[np.int64]
+    ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_], npt.NDArray[np.int64]]:
+        """Return which rows match a person, which cells differ, and the nearest.
+
+        These are the rows that do not match, in the order of the cost of hiding what differs.
+        """
+        found = self.published.combinations(chosen)
+        group_size = found.size[found.number]
+        differs = np.stack(
+            [
+                (self.published.columns[j] != value) & (self.published.columns[j] != self.sizes[j])
+                for j, value in zip(chosen, person, strict=True)
+            ],
+            axis=1,
+        )
+        price = differs @ self.cost[list(chosen)]
+        order = np.lexsort((-group_size, price))
+        return price == 0, differs, order[price[order] > 0]
+
     def _add_candidates(self, chosen: tuple[int, ...]) -> bool:
         """Hide cells so that near rows match people with too few matching rows."""
         least = self.table.demands.rows[chosen]
@@ -419,19 +474,8 @@ class _Hiding:
             return False
         values = np.unique(np.stack([self.known.columns[j][bad] for j in chosen], axis=1), axis=0)
         for person in values:
-            found = self.published.combinations(chosen)
-            group_size = found.size[found.number]
-            differs = np.stack(
-                [
-                    (self.published.columns[j] != value) & (self.published.columns[j] != self.sizes[j])
-                    for j, value in zip(chosen, person, strict=True)
-                ],
-                axis=1,
-            )
-            price = differs @ self.cost[list(chosen)]
-            order = np.lexsort((-group_size, price))
-            order = order[price[order] > 0]
-            taken = order[: self.published.needed(price == 0, order, least)]
+            matching, differs, order = self._nearest(chosen, person)
+            taken = order[: self.published.needed(matching, order, least)]
             for index, j in enumerate(chosen):
                 self._hide_in(j, taken[differs[taken, index]])
         return True

@@ -9,7 +9,9 @@ are the common bits of the two integers.
 the fields of its labels. The sum over the rows that agree in the other columns of the set has in every field the number
 of rows that show its label too: one sum counts all sets that differ in their last column only.
 
-The candidate rows of a person are counted in the same way. A row that hides a column has the bit of every label of the
+The candidate rows of a person are counted in the same way, and their sensitive values too: the model must hold for them
+as for the rows that show the same labels. Candidates that are just the rows with the person's labels are not evaluated
+again. A row that hides a column has the bit of every label of the
 column; in sums it has a field of its own, which is added to all labels of the column. So no code, no packed key and no
 count table of the search is used. Columns with very many labels are counted in a dictionary.
 
@@ -82,6 +84,11 @@ class ReleasedRows:
     sensitive: tuple[SensitiveColumn, ...]
     min_rows_per_person: dict[tuple[tuple[int, ...], int], int] = field(default_factory=dict)
     """Cache, by columns and set size, of the fewest candidate rows of a person; they do not depend on the model."""
+
+    @cached_property
+    def hides(self) -> bool:
+        """Return whether a cell is hidden."""
+        return any(None in column for column in self.cells)
 
     def repeat(self, values: Sequence[Any]) -> Sequence[Any]:
         """Repeat the values of combinations, once for each of their rows."""
@@ -164,7 +171,7 @@ def _evaluate_sets(released: ReleasedRows, evaluation: _SetEvaluation, positions
         evaluation.count_with_dictionary(chosen)
     people = (
         {j: bitsets(released.people[j]) for j in positions}
-        if evaluation.counts_people and len(wide) < len(positions)
+        if (evaluation.counts_people or evaluation.has_crowds) and len(wide) < len(positions)
         else {}
     )
     for block in _blocks(released, positions[len(wide) :]):
@@ -353,24 +360,28 @@ class _SetEvaluation:
             {} if one is None else bitsets(released.repeat(released.values[one.name])) for one in self.columns
         ]
         self.values = sum(len(bits) + 1 for bits in self.value_bits)
+        self.has_crowds = released.hides and bool(chosen)
 
     def count_with_bits(self, pair: tuple[int, int], bits: _Bitsets) -> None:
         """Evaluate the groups of two columns with bitsets."""
         one, other = (bits.rows[j].values() for j in pair)
-        groups = [both for rows in one for more in other if (both := rows & more)]
+        groups = {both for rows in one for more in other if (both := rows & more)}
+        first, second = pair
+        crowds: set[int] = set()
+        if self.counts_people or self.has_crowds:
+            crowds = {
+                rows & others
+                for label, rows in bits.covers[first].items()
+                for more, others in bits.covers[second].items()
+                if bits.people[first][label] & bits.people[second][more]
+            }
+            self.min_rows_per_person = min([self.min_rows_per_person, *(crowd.bit_count() for crowd in crowds)])
         for index, values in enumerate(self.value_bits):
-            for group in groups:
+            for group in groups | crowds - {0} if self.has_crowds else groups:
                 value_counts = (
                     (number, (group & rows).bit_count()) for number, rows in values.items() if number is not None
                 )
                 self._record(index, group.bit_count(), tuple(sorted(had for had in value_counts if had[1])))
-        first, second = pair
-        if not self.counts_people:
-            return
-        for label, rows in bits.covers[first].items():
-            for more, others in bits.covers[second].items():
-                if bits.people[first][label] & bits.people[second][more]:
-                    self.min_rows_per_person = min(self.min_rows_per_person, (rows & others).bit_count())
 
     def count_with_sums(
         self, first: tuple[int, ...], fields: _Fields, people: Mapping[int, Mapping[Cell, int]]
@@ -388,10 +399,16 @@ class _SetEvaluation:
             else:
                 groups = [members[key] for key in visible]
                 self._record_values(index, groups, fields, self.released.values[column.name])
-        if not self.counts_people:
+        if not self.counts_people and not self.has_crowds:
             return
         for key in set(zip(*(self.released.people[j] for j in first), strict=True)):
             counts = fields.total(part for one in compatible_labels(key) for part in sums.get(one, ()))
+            if self.has_crowds:
+                compatible = [one for one in compatible_labels(key) if one in members]
+                hides_last = any(count for count, is_label in zip(counts, fields.is_label, strict=True) if not is_label)
+                if hides_last or any(None in one for one in compatible):
+                    rows = [row for one in compatible for row in members[one]]
+                    self._record_crowds(dict(zip(first, key, strict=True)), rows, fields, people)
             candidates = [
                 (count, index)
                 for index, count in enumerate(fields.with_hidden(counts))
@@ -419,25 +436,62 @@ class _SetEvaluation:
                     )
                     self._record(index, size, tuple(sorted(value_counts)))
 
+    def _record_crowds(
+        self,
+        known: Mapping[int, Cell],
+        rows: Sequence[int],
+        fields: _Fields,
+        people: Mapping[int, Mapping[Cell, int]],
+    ) -> None:
+        """Evaluate the candidate rows of the people with known labels.
+
+        ``rows`` match them in the columns of ``known``; each label of the other columns gives a crowd.
+        """
+        sharing_people = reduce(operator.and_, (people[j][label] for j, label in known.items()))
+        having_people = [bool(sharing_people & people[j].get(label, 0)) for j, label in fields.labels]
+        for index, column in enumerate(self.columns):
+            assert column is not None
+            values = self.released.values[column.name]
+            having: defaultdict[int | None, list[int]] = defaultdict(list)
+            for row in rows:
+                having[values[row]].append(row)
+            sums = (fields.with_hidden(fields.total(fields.add(some))) for some in having.values())
+            for counts in set(itertools.compress(zip(*sums, strict=True), having_people)):
+                value_counts = ((value, n) for value, n in zip(having, counts, strict=True) if n and value is not None)
+                self._record(index, sum(counts), tuple(sorted(value_counts)))
+
     def count_with_dictionary(self, chosen: tuple[int, ...]) -> None:
         """Evaluate the groups of one set of columns with a dictionary."""
         members = rows_by_key([self.released.cells[j] for j in chosen], len(self.released.times))
         times = self.released.times
+        groups = [[key] for key in members if None not in key]
+        crowds = []
+        if self.counts_people or self.has_crowds:
+            sizes = {key: sum(map(times.__getitem__, rows)) for key, rows in members.items()}
+            for person in set(zip(*(self.released.people[j] for j in chosen), strict=True)):
+                compatible = [one for one in compatible_labels(person) if one in sizes]
+                self.min_rows_per_person = min(self.min_rows_per_person, sum(sizes[one] for one in compatible))
+                if self.has_crowds and any(None in one for one in compatible):
+                    crowds.append(compatible)
         for index, column in enumerate(self.columns):
-            for rows in (rows for key, rows in members.items() if None not in key):
-                value_counts: Counter[int] = Counter()
-                for row in rows if column is not None else ():
-                    value = self.released.values[column.name][row]  # type: ignore[union-attr]
+            if column is None:
+                for (key,) in groups:
+                    self._record(index, sum(map(times.__getitem__, members[key])), ())
+                continue
+            values = self.released.values[column.name]
+            counts: dict[tuple[Cell, ...], tuple[int, Counter[int]]] = {}
+            for key, rows in members.items():
+                known: Counter[int] = Counter()
+                for row in rows:
+                    value = values[row]
                     if value is not None:
-                        value_counts[value] += times[row]
-                self._record(index, sum(map(times.__getitem__, rows)), tuple(sorted(value_counts.items())))
-        if not self.counts_people:
-            return
-        sizes = {key: sum(map(times.__getitem__, rows)) for key, rows in members.items()}
-        for person in set(zip(*(self.released.people[j] for j in chosen), strict=True)):
-            self.min_rows_per_person = min(
-                self.min_rows_per_person, sum(sizes.get(one, 0) for one in compatible_labels(person))
-            )
+                        known[value] += times[row]
+                counts[key] = sum(map(times.__getitem__, rows)), known
+            for keys in itertools.chain(groups, crowds):
+                size, value_counts = counts[keys[0]]
+                for key in keys[1:]:
+                    size, value_counts = size + counts[key][0], value_counts + counts[key][1]
+                self._record(index, size, tuple(sorted(value_counts.items())))
 
     def _record(self, index: int, size: int, value_counts: CountsByValue) -> None:
         found = self.verdicts[index]

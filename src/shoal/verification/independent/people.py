@@ -136,11 +136,14 @@ def evaluate_column_sets_by_people(
         for chosen in itertools.combinations(positions, size):
             members = rows_by_key([released_rows.cells[j] for j in chosen], len(owner))
             people_by_key = {key: frozenset(owner[row] for row in rows) for key, rows in members.items()}
-            for group in {people for key, people in people_by_key.items() if None not in key}:
-                verdicts += (evaluator(sorted(group)) for evaluator in evaluators)
+            groups = {people for key, people in people_by_key.items() if None not in key}
             for labels in set(zip(*(released_rows.people[j] for j in chosen), strict=True)):
-                candidates = frozenset().union(*(people_by_key.get(one, ()) for one in compatible_labels(labels)))
+                candidates = frozenset[int]().union(*(people_by_key.get(one, ()) for one in compatible_labels(labels)))
                 min_people = min(min_people, len(candidates))
+                if definition.sensitive:
+                    groups.add(candidates)
+            for group in groups:
+                verdicts += (evaluator(sorted(group)) for evaluator in evaluators)
         verdicts = list(dict.fromkeys(verdicts))
         if min_people < getattr(model, "k", 1) or not all(holds for holds, _ in verdicts):
             break
