@@ -242,7 +242,7 @@ _HOMES = {
     "shoal.verification.check": "CheckResult",
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names.split()}
-_PUBLIC_MODULES = ("budget", "errors", "hierarchies", "methods", "models", "schema", "sklearn", "testing")
+_PUBLIC_MODULES = ("budget", "errors", "hierarchies", "methods", "models", "plugins", "schema", "sklearn", "testing")
 _MOVED = ("shoal.budget", "shoal.budget.methods", "shoal.hierarchies", "shoal.methods", "shoal.models")
 _DEPRECATED = {name: f"{module}.{name}" for module in _MOVED for name in _HOMES[module].split()} | {
     "pattern_set": "shoal.methods.patterns.pattern_set.pattern_set",

@@ -100,7 +100,7 @@ def groups_of(local, pieces):
 def test_a_tally_agrees_with_the_exact_models(models, rows, seed):
     from shoal.kernels.rules import group_deficits, make_tally
     from shoal.methods.bind_rules import bind_rules, count_sensitive_values
-    from shoal.methods.local.publish import form_groups
+    from shoal.methods.partition import form_groups
 
     problem = problem_of(rows, models)
     frequencies = problem.frequencies

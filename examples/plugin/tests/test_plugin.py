@@ -6,7 +6,7 @@ from shoal_example import JSON_LINES, AtMost, Initial, Neighbours
 
 import shoal
 from shoal.methods import METHODS
-from shoal.testing import check_format, check_hierarchy, check_method, check_model
+from shoal.testing import check_definition, check_format, check_hierarchy, check_method, check_model, method_cases
 
 PLAN = {
     "columns": {
@@ -27,8 +27,12 @@ def test_the_model():
     check_model(AtMost(2))
 
 
+def test_the_second_definition_of_the_model():
+    check_definition(AtMost(2))
+
+
 def test_the_method_with_every_model():
-    check_method(Neighbours(), tables=((60, 1),))
+    check_method(Neighbours(), cases=method_cases(tables=((60, 1),)))
 
 
 def test_the_hierarchy():
@@ -68,7 +72,7 @@ def test_every_method_keeps_the_model(name):
     release = shoal.anonymize(TABLE, {**PLAN, "method": {"name": name, **OTHERS.get(name, {})}})
     models = {model["name"]: model for model in release.certificate["models"]}
     assert models["at-most"]["holds"]
-    assert models["at-most"]["judged_by"] != "gate", "the gate does not know a model of somebody else's"
+    assert models["at-most"]["judged_by"] == "the model and its package's definition"
 
 
 @pytest.mark.parametrize("name", sorted(OF_THEIR_OWN))

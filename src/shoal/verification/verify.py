@@ -46,6 +46,7 @@ from shoal.verification.independent import (
     judge,
     list_sensitive_columns,
     merge_evaluations,
+    name_judges,
     read_released_rows,
     read_texts,
 )
@@ -255,9 +256,7 @@ def _require_agreement(result: CheckResult, independent: TableEvaluation, model:
                 f"Two ways to judge {part.name} differ in {' and in '.join(differing)}. This is a fault in shoal; "
                 f"nothing was written."
             )
-        verdicts.append(
-            replace(verdict, judged_by="the model alone" if evaluation is None else "the model and the gate")
-        )
+        verdicts.append(replace(verdict, judged_by=name_judges(condition, evaluation)))
     if not result.holds:
         failing = ", ".join(model.name for model in result.models if not model.holds)
         raise VerificationError(

@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from fractions import Fraction
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 from annotated_types import Ge
 
-from shoal.io.formats import Format
-from shoal.methods import Method, Problem
-from shoal.methods.base import require_feasible
-from shoal.models.base import Assessment, Condition, SensitiveModel
-from shoal.schema import BaseHierarchy, Ladder
-from shoal.schema.bound_hierarchy import build_ladder
-from shoal.table import ByGroup, Groups, Histogram, publish_groups
+from shoal.plugins import (
+    Assessment,
+    Condition,
+    Definition,
+    Figure,
+    Format,
+    Groups,
+    Hierarchy,
+    Histogram,
+    Ladder,
+    PartitionMethod,
+    Problem,
+    SensitiveModel,
+    build_ladder,
+)
 
-__all__ = ["JSON_LINES", "AtMost", "Initial", "Neighbours"]
+__all__ = ["JSON_LINES", "LIMIT_DEFINITION", "AtMost", "Initial", "Neighbours"]
 
 JSON_LINES = Format("json-lines", "JSON lines", (".jsonl", ".ndjson"), "shoal_example.json_lines")
 """Name in plans, display name, file suffixes, and the module that reads and writes the format."""
@@ -42,18 +53,32 @@ class AtMost(SensitiveModel):
         return Assessment(over <= 0, (Condition.of("over", over, 0, over <= 0, at_least=False),))
 
 
+def _evaluate_limit(model: Any, column: Any) -> Callable[..., tuple[bool, tuple[float, ...]]]:
+    """Evaluate one group from its definition, without the code of the model."""
+
+    def evaluate(size: int, value_counts: Iterable[tuple[int, int]]) -> tuple[bool, tuple[float, ...]]:
+        largest = max((count for _, count in value_counts), default=0)
+        allowed = math.ceil(Fraction(size, model.of)) + 1
+        return largest <= allowed, (largest - allowed,)
+
+    return evaluate
+
+
+LIMIT_DEFINITION = Definition(lambda model: (Figure("over", at_least=False, bound=0),), _evaluate_limit)
+"""Second definition of the model: a release requires that both agree."""
+
+
 @dataclass(frozen=True)
-class Neighbours(Method):
+class Neighbours(PartitionMethod):
     """Rows in the order of their columns, cut into the smallest valid groups."""
 
     name: ClassVar[str] = "neighbours"
 
-    def decide(self, problem: Problem) -> ByGroup:
+    def partition(self, problem: Problem) -> npt.NDArray[np.int64]:
         """Add row after row to a group until the models hold.
 
         Rows that are left at the end join the last group.
         """
-        require_feasible(problem)
         frequencies = problem.frequencies
         count = len(frequencies.count)
         group = np.full(count, -1, np.int64)
@@ -64,23 +89,11 @@ class Neighbours(Method):
             if bool(problem.model.assess(part).holds[0]):
                 made, start = made + 1, end
         group[start:] = max(made - 1, 0)
-        rows = np.arange(count, dtype=np.int64)
-        while True:  # a model may compare with the whole table, or fail when groups with equal labels merge
-            recoding = publish_groups(frequencies, problem.ladders, rows, group, frequencies.count)
-            published = np.unique(
-                np.array([list(map(str, of)) for of in zip(*recoding.labels, strict=True)]), axis=0, return_inverse=True
-            )[1]
-            group = published.reshape(-1)[group]
-            holds = problem.model.assess(frequencies.groups_of(group, int(group.max()) + 1)).holds
-            if holds.all() or len(holds) == 1:
-                return publish_groups(frequencies, problem.ladders, rows, group, frequencies.count)
-            joined = np.zeros(len(holds), np.bool_)
-            joined[np.maximum(np.flatnonzero(~holds), 1)] = True
-            group = (np.cumsum(~joined) - 1)[group]
+        return group
 
 
 @dataclass(frozen=True)
-class Initial(BaseHierarchy):
+class Initial(Hierarchy):
     """Hierarchy of words: the first ``letters`` letters, and then `*`."""
 
     letters: Annotated[int, Ge(1)] = 1

@@ -9,8 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from shoal.errors import TableError
-from shoal.io.formats import ColumnLabels, Options, Writing
-from shoal.io.formats.numbers import cast_to_schema
+from shoal.plugins import ColumnLabels, Options, Writing, cast_to_schema
 
 
 def load(path: Path, options: Options) -> tuple[pa.Table, Mapping[str, ColumnLabels]]:

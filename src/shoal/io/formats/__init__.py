@@ -115,6 +115,8 @@ class Format:
         First bytes of its files, as (offset, bytes).
     takes
         The keys of ``[source]`` that only some formats support.
+    has_fixed_bytes
+        Whether the same table always gives the same bytes. DuckDB writes a random identifier into its files.
     """
 
     name: str
@@ -127,6 +129,7 @@ class Format:
     writes: bool = True
     signature: tuple[tuple[int, bytes], ...] = ()
     takes: frozenset[str] = field(default_factory=frozenset)
+    has_fixed_bytes: bool = True
 
 
 _LABELLED = frozenset({"user_missing", "values"})
@@ -153,7 +156,7 @@ _OWN: dict[str, Format] = {
         Format("sqlite", "SQLite", (".sqlite", ".sqlite3", ".db"), "shoal.io.formats.sqlite",
                signature=((0, b"SQLite format 3\0"),), takes=_QUERYABLE),
         Format("duckdb", "DuckDB", (".duckdb", ".ddb"), "shoal.io.formats.duckdb_file",
-               signature=((8, b"DUCK"),), takes=_QUERYABLE),
+               signature=((8, b"DUCK"),), takes=_QUERYABLE, has_fixed_bytes=False),
     )
 }  # fmt: skip
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from shoal.methods.local.kernels.exchange import fill_groups, make_linked_groups
 from shoal.methods.local.problem import LocalProblem, Pieces
-from shoal.methods.local.publish import form_groups
+from shoal.methods.partition import form_groups
 
 MAX_ROWS_FOR_BRUTE_FORCE = 12
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import InfeasibleError
 from shoal.methods.base import EXACT_RANGES_WARNING, Problem, min_group_size
 from shoal.methods.local.problem import LocalProblem, Pieces
-from shoal.table import ByGroup, ByLevel, FrequencySet, Groups, MethodFacts, Recoding, publish_groups
+from shoal.methods.partition import publish_valid_groups, same_labels
+from shoal.table import ByGroup, ByLevel, MethodFacts, Recoding, publish_groups
 from shoal.table.group_labels import Representative
 from shoal.table.group_means import as_column_type, dictionary_numbers, group_means
 from shoal.table.group_ranges import RangeEnds
-from shoal.table.groups import group_keys
 from shoal.table.method_facts import WarningFacts
 
 if TYPE_CHECKING:
@@ -56,30 +56,11 @@ def publish_pieces(
 ) -> ByGroup:
     """Return the recoding of a partition, checked by the exact models.
 
-    Groups that show the same are one group, as they are to a reader. A group can fail because floating point took a
-    bound for met, or because a model is not closed under union. It is then merged with the next one in the order of
-    their labels, until all hold or one group is left. The number of such merges is reported among the facts, where
-    there were any. ``original`` gives the combinations' numbers in the frequency set of which the problem is a part.
+    See :mod:`shoal.methods.partition`. The number of merges is reported among the facts, where there were any.
+    ``original`` gives the combinations' numbers in the frequency set of which the problem is a part.
     """
-    problem = local.problem
-    frequencies = problem.frequencies
     row, group, count = share_out(local, pieces)
-    merges = 0
-    while True:
-        recoding = _label_groups(local, row, group, count)
-        label_group = same_labels(recoding)
-        groups = form_groups(frequencies, recoding.row, label_group[recoding.group], recoding.count)
-        holds = problem.model.assess(groups).holds
-        if holds.all():
-            break
-        if groups.count == 1:
-            raise InfeasibleError(
-                f"No grouping was found that meets {problem.model}: even all rows as one group fail. Lower the "
-                f"parameters of the models."
-            )
-        row, count = recoding.row, recoding.count
-        group = merge_failing_labels(holds)[label_group[recoding.group]]
-        merges += int((~holds).sum())
+    recoding, merges = publish_valid_groups(local.problem, row, group, count, functools.partial(_label_groups, local))
     warned = EXACT_RANGES_WARNING if local.exact and "range" in local.kinds else None
     row = recoding.row if original is None else original[recoding.row]
     return replace(recoding, row=row, facts=PublicationFacts(warned=warned, repairs=merges or None))
@@ -120,39 +101,6 @@ def _centroids(local: LocalProblem, a: int, recoding: ByGroup) -> pa.Array:
     return as_column_type(
         dictionary, group_means(values, recoding.count, recoding.group, len(recoding.height), offset)
     )[0]
-
-
-def same_labels(recoding: ByGroup) -> npt.NDArray[np.int64]:
-    """Number the groups by their labels; equal labels have equal numbers."""
-    import pyarrow as pa
-
-    codes = []
-    for labels in recoding.labels:
-        array = labels if isinstance(labels, pa.Array) else pa.array(labels, pa.string())
-        codes.append(array.dictionary_encode("encode").indices.to_numpy())
-    table = np.stack(codes, axis=1).astype(np.int32)
-    return group_keys(table, [int(table[:, j].max(initial=0)) + 1 for j in range(table.shape[1])])[0]
-
-
-def form_groups(
-    frequencies: FrequencySet,
-    row: npt.NDArray[np.int64],
-    group: npt.NDArray[np.int64],
-    count: npt.NDArray[np.int64],
-) -> Groups:
-    """Return the groups of a partition that may divide combinations."""
-    return frequencies.select(row, count).groups_of(group, int(group.max(initial=-1)) + 1)
-
-
-def merge_failing_labels(holds: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-    """Merge every failing group with the next one in the order of labels.
-
-    Returns the new number of each group.
-    """
-    joined = np.zeros(len(holds), np.bool_)  # whether a group joins the one before it
-    failing = np.flatnonzero(~holds)
-    joined[np.maximum(failing, 1)] = True
-    return np.asarray(np.cumsum(~joined) - 1, np.int64)
 
 
 def pieces_of(local: LocalProblem, recoding: ByGroup | ByLevel) -> Pieces:

@@ -22,8 +22,6 @@ from shoal.errors import InfeasibleError
 from shoal.kernels.rules import TOTALS, max_group_count
 from shoal.methods.base import Problem, require_feasible
 from shoal.methods.bind_rules import BoundRules, bind_rules, count_sensitive_values
-from shoal.methods.local.publish import form_groups as form_label_groups
-from shoal.methods.local.publish import merge_failing_labels, same_labels
 from shoal.methods.microaggregation.blocks import (
     LEAVES_PER_BLOCK,
     Blocks,
@@ -46,6 +44,8 @@ from shoal.methods.microaggregation.points import (
     publish_points,
     show_groups,
 )
+from shoal.methods.partition import form_groups as form_label_groups
+from shoal.methods.partition import merge_failing_labels, same_labels
 from shoal.methods.time_limits import deadline_of, is_late
 from shoal.models import AllOf
 from shoal.runtime.progress import Progress, quiet

@@ -26,6 +26,7 @@ from shoal.verification.independent.judge import (
     differences,
     judge,
     merge_evaluations,
+    name_judges,
 )
 from shoal.verification.independent.patterns import count_matching_records
 from shoal.verification.independent.people import evaluate_column_sets_by_people, evaluate_people
@@ -52,6 +53,7 @@ __all__ = [
     "judge",
     "list_sensitive_columns",
     "merge_evaluations",
+    "name_judges",
     "read_released_rows",
     "read_texts",
 ]

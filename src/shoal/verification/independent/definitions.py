@@ -3,7 +3,8 @@
 ``DEFINITIONS`` gives for the name of a model the figures that it reports and a function that makes its evaluator from
 the model, of which only the fields are read, and the sensitive column. An evaluator takes the size of the group and the
 counts of its sensitive values, and returns whether the model holds, and the figures. Verdicts are computed in integers.
-Figures are rounded, and only compared with those of the model.
+Figures are rounded, and only compared with those of the model. A package that adds a model may add its definition as an
+entry point of the group ``shoal.definitions``, under the model's name; it cannot replace a definition of shoal.
 
 A missing value counts in the size of a group and nowhere else. In a group without known values, no model of the column
 holds.
@@ -20,6 +21,7 @@ from fractions import Fraction
 from functools import cache
 from typing import Any
 
+from shoal.runtime.registry import Registry
 from shoal.verification.independent.counting import CountsByValue, SensitiveColumn
 from shoal.verification.independent.interval_arithmetic import (
     BITS,
@@ -36,23 +38,25 @@ GroupEvaluator = Callable[[int, CountsByValue], Verdict]
 class Figure:
     """Reported parameter of a model, which groups must reach or not exceed.
 
-    With ``at_least`` a group must reach it; otherwise it must not exceed it. A strict figure must not be equal.
+    With ``at_least`` a group must reach it; otherwise it must not exceed it. A strict figure must not be equal. The
+    bound is the model's parameter of that name, or ``bound`` where the model has no such parameter.
     """
 
     parameter: str
     at_least: bool = True
     strict: bool = False
+    bound: int | None = None
 
     def worst(self, figures: Iterable[float]) -> float:
         """Return the figure of the worst group; without groups the best possible."""
         return min(figures, default=math.inf) if self.at_least else max(figures, default=0.0)
 
-    def satisfies(self, figure: float, parameter: Any) -> bool:
-        """Return whether a reported figure satisfies the required parameter."""
+    def satisfies(self, figure: float, model: Any) -> bool:
+        """Return whether a reported figure satisfies the bound of a model."""
         if math.isinf(figure):
             return self.at_least
         try:
-            bound = float(exact_fraction(parameter))
+            bound = float(exact_fraction(getattr(model, self.parameter) if self.bound is None else self.bound))
         except OverflowError:
             bound = math.inf
         if figure == bound:
@@ -62,7 +66,11 @@ class Figure:
 
 @dataclass(frozen=True)
 class Definition:
-    """Definition of a model: figures, evaluator, and use of sensitive columns."""
+    """Definition of a model: figures, evaluator, and use of sensitive columns.
+
+    ``figures`` takes the model. ``judge`` takes the model and a sensitive column, or None where ``sensitive`` is False,
+    and returns the function that evaluates one group.
+    """
 
     figures: Callable[[Any], tuple[Figure, ...]]
     judge: Callable[[Any, Any], GroupEvaluator]
@@ -333,7 +341,7 @@ def _diversity_figures(model: Any) -> tuple[Figure, ...]:
     return (Figure("c", at_least=False, strict=True) if model.kind == "recursive" else Figure("l"),)
 
 
-DEFINITIONS: Mapping[str, Definition] = {
+BUILT_IN_DEFINITIONS = {
     "k-anonymity": Definition(_fixed_figures(Figure("k")), _k_anonymity, sensitive=False),
     "trajectory-anonymity": Definition(
         _fixed_figures(Figure("k")), _k_anonymity, sensitive=False
@@ -347,3 +355,5 @@ DEFINITIONS: Mapping[str, Definition] = {
     "delta-disclosure": Definition(_fixed_figures(Figure("delta", at_least=False, strict=True)), _delta_disclosure),
     "beta-likeness": Definition(_fixed_figures(Figure("beta", at_least=False)), _beta_likeness),
 }
+DEFINITIONS: Mapping[str, Definition] = Registry(BUILT_IN_DEFINITIONS, "shoal.definitions", Definition, instances=True)
+"""Definitions by name of a model: those of shoal, and those of installed packages."""

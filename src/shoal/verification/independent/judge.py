@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from shoal.verification.independent.counting import Counts, CountsByValue, SensitiveColumn
-from shoal.verification.independent.definitions import DEFINITIONS, Definition
+from shoal.verification.independent.definitions import BUILT_IN_DEFINITIONS, DEFINITIONS, Definition
 
 ROWS_PER_PERSON, PEOPLE_PER_PERSON = "rows_per_person", "people_per_person"
 RELATIVE_TOLERANCE = 1e-8  # relative difference that rounding may cause between the two verifications
@@ -38,8 +38,14 @@ class TableEvaluation:
 
 def columns_needed(models: Sequence[Any], sensitive: Sequence[str]) -> tuple[str, ...]:
     """Return the sensitive columns that any of the models refers to."""
-    about = [model.column for model in models if model.name in DEFINITIONS and DEFINITIONS[model.name].sensitive]
+    defined = [model for model in models if model.name in DEFINITIONS and DEFINITIONS[model.name].sensitive]
+    about = [_column_of(model) for model in defined]
     return tuple(name for name in sensitive if None in about or name in about)
+
+
+def _column_of(model: Any) -> str | None:
+    """Return the sensitive column of a model; None stands for all."""
+    return getattr(model, "column", None)
 
 
 def judge(counts: Counts, sensitive: Sequence[SensitiveColumn], models: Sequence[Any]) -> TableEvaluation:
@@ -58,7 +64,7 @@ def _evaluate_model(counts: Counts, sensitive: Sequence[SensitiveColumn], model:
     if not definition.sensitive:
         alone: Counter[tuple[int, CountsByValue]] = Counter({(size, ()): times for size, times in counts.sizes.items()})
         return _evaluate_column(definition, model, None, alone)
-    chosen = [column for column in sensitive if model.column in (None, column.name)]
+    chosen = [column for column in sensitive if _column_of(model) in (None, column.name)]
     return merge_model_evaluations(
         definition,
         model,
@@ -77,6 +83,13 @@ def _evaluate_column(
         for index, figure in enumerate(definition.figures(model))
     }
     return ModelEvaluation(all(holds for holds, _ in found), effective)
+
+
+def name_judges(model: Any, evaluation: ModelEvaluation | None) -> str:
+    """Name the definitions by which a model was judged, for the certificate."""
+    if evaluation is None:
+        return "the model alone"
+    return "the model and the gate" if model.name in BUILT_IN_DEFINITIONS else "the model and its package's definition"
 
 
 def merge_model_evaluations(definition: Definition, model: Any, every: Sequence[ModelEvaluation]) -> ModelEvaluation:
@@ -120,7 +133,7 @@ def differences(independent: ModelEvaluation, model: Any, holds: bool, effective
     ):
         found.append("what the table reaches")
     satisfied = (
-        figure.satisfies(effective.get(figure.parameter, math.nan), getattr(model, figure.parameter))
+        figure.satisfies(effective.get(figure.parameter, math.nan), model)
         for figure in DEFINITIONS[model.name].figures(model)
     )
     if holds != (enough and all(satisfied)):

@@ -1,0 +1,156 @@
+"""Conformance of all registered parts, by :mod:`shoal.testing`.
+
+What is tried is taken from the registries, so that nothing registered is left out.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from importlib.util import find_spec
+
+import pytest
+
+from shoal.budget import Ledger
+from shoal.budget.methods import PopulationGrid, SampledGrid
+from shoal.errors import PlanError
+from shoal.io.engines import ENGINES
+from shoal.io.formats import FORMATS
+from shoal.methods import METHODS, FactsSuppression, Levels, PFirst
+from shoal.methods.partition import PartitionMethod
+from shoal.models import MODELS, KAnonymity
+from shoal.runtime.validation import build_from_section
+from shoal.schema import HIERARCHIES, Calendar, Cuts, Flat, Intervals, Ordered, Prefix, Table, Tree, Widths
+from shoal.testing import (
+    Case,
+    check_definition,
+    check_format,
+    check_hierarchy,
+    check_method,
+    check_model,
+    method_cases,
+    sample_models,
+)
+from shoal.verification.independent.definitions import DEFINITIONS
+from tests.builders import grids
+
+WITH_PARAMETERS = {
+    "levels": Levels({"age": 3, "place": 1}, suppression=0.6),
+    "facts-suppression": FactsSuppression(suppression=0.7),
+    "p-first": PFirst(effort=100),
+}
+"""Methods that need parameters for the test tables, or are slow without."""
+GRIDS = {"population-grid", "sampled-grid"}
+HIERARCHIES_TRIED = {
+    "flat": (Flat(), ["a", "b"]),
+    "csv": (Table((("USA", "America"), ("Canada", "America"), ("India", "Asia"))), ["USA", "Canada", "India"]),
+    "tree": (Tree({"America": ["USA", "Canada"], "Asia": ["India"]}), ["USA", "Canada", "India"]),
+    "prefix": (Prefix(length=5), ["14248", "14207"]),
+    "prefix of lengths": (Prefix((1, 3), 5), ["14248", "14207"]),
+    "order": (Ordered((2,), ("low", "mid", "high")), ["low", "mid", "high"]),
+    "intervals": (Widths((5, 10), bottom=20), ["27", "28", "41"]),
+    "cuts": (Cuts(((30, 40), (40,))), ["27", "35", "41"]),
+    "intervals of ends": (Intervals((((0, 30), (30, float("inf"))),)), ["27", "41"]),
+    "dates": (Calendar(("month", "year"), "%d.%m.%Y"), ["29.02.2024", "01.03.2024"]),
+}
+
+
+@pytest.mark.parametrize("name", sorted(set(METHODS.first_party()) - GRIDS))
+def test_method(name):
+    method = WITH_PARAMETERS.get(name) or build_from_section(METHODS, {"name": name}, "method")
+    check_method(method, cases=method_cases(tables=((60, 1),)))
+
+
+@pytest.mark.parametrize("name", sorted(GRIDS))
+def test_grid(name, tmp_path):
+    ledger = Ledger.create(tmp_path / "ledger", m=10**6, k=2, delta_limit="0.9")
+    levels = {"age": 2, "town": 1}
+    method = {
+        "population-grid": PopulationGrid(20, ledger, levels, universe=1000),
+        "sampled-grid": SampledGrid(k=20, ledger=ledger, levels=levels, beta="1/2", bound=2),
+    }[name]
+    check_method(method, cases=[Case("people", (), grids.SCHEMA, grids.people(800))])
+
+
+@pytest.mark.parametrize("model", sample_models(), ids=lambda model: model.name)
+def test_model(model):
+    methods = ("facts-suppression",) if model.requires_people else ("full-domain", "mdav", "mondrian")
+    check_model(model, methods=methods)
+
+
+@pytest.mark.parametrize("model", [one for one in sample_models() if not one.requires_people], ids=lambda one: one.name)
+def test_second_definition_of_a_model(model):
+    check_definition(model)
+
+
+@pytest.mark.parametrize("kind", HIERARCHIES_TRIED)
+def test_hierarchy(kind):
+    check_hierarchy(*HIERARCHIES_TRIED[kind])
+
+
+@pytest.mark.parametrize("name", [name for name in FORMATS.first_party() if FORMATS[name].module is not None])
+def test_format(tmp_path, name):
+    form = FORMATS[name]
+    if any(find_spec(package) is None for package in form.packages):
+        pytest.skip(f"the extra {form.extra!r} is not installed")
+    check_format(replace(form, suffixes=(".xlsx",) if name == "excel" else form.suffixes), tmp_path)
+
+
+def test_everything_registered_is_tried():
+    assert {model.name for model in sample_models()} == set(MODELS.first_party()) == set(DEFINITIONS.first_party())
+    kinds = {type(hierarchy) for hierarchy, _ in HIERARCHIES_TRIED.values()}
+    assert kinds >= {HIERARCHIES[name] for name in HIERARCHIES.first_party()}
+    assert set(ENGINES.first_party()) == {"duckdb", "spark"}, "an engine is compared with DuckDB in the system lane"
+
+
+class Refuses(PartitionMethod):
+    """Refuse every plan."""
+
+    name = "refuses"
+
+    def check(self, schema, model):
+        raise PlanError("no")
+
+
+class OneGroup(PartitionMethod):
+    """Return one group of all rows."""
+
+    name = "one-group"
+
+    def partition(self, problem):
+        return problem.frequencies.count * 0
+
+
+CALLS = itertools.count()
+
+
+class Counting(PartitionMethod):
+    """Return groups that change from call to call."""
+
+    name = "counting"
+
+    def partition(self, problem):
+        return (problem.frequencies.codes[:, 0] + next(CALLS)) // 7
+
+
+def test_a_method_that_supports_no_plan_is_found():
+    with pytest.raises(AssertionError, match="supports at least one"):
+        check_method(Refuses(), cases=method_cases(tables=((60, 1),)))
+
+
+def test_one_group_is_a_valid_partition():
+    check_method(OneGroup(), cases=method_cases((KAnonymity(3),), ((60, 1),)))
+
+
+def test_a_method_with_memory_is_found():
+    with pytest.raises(AssertionError, match="the same release"):
+        check_method(Counting(), cases=method_cases((KAnonymity(3),), ((200, 2),)))
+
+
+def test_a_partition_of_a_wrong_shape_is_refused():
+    class Short(OneGroup):
+        def partition(self, problem):
+            return super().partition(problem)[1:]
+
+    with pytest.raises(PlanError, match="one whole number of at least 0 for each"):
+        check_method(Short(), cases=method_cases((KAnonymity(3),), ((60, 1),)))
