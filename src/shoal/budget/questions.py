@@ -1,9 +1,10 @@
 """Queries to a table, computed by the engine after they are booked.
 
 The engine computes the exact figure after the booking and before the noise. The table must be readable and have the
-columns; this is checked first, so that a query with a misspelt name costs nothing. Values to search for, cells and
-candidates are declared by the user. They are compared in the type of their column (text in its canonical form, without
-surrounding blanks) and never become part of an SQL statement. Two spellings of one value are one value, which may be
+columns; this is checked first, so that a query with a misspelt name costs nothing. Whether a query is refused depends
+on names and declared types alone, never on rows: a refusal is not booked. Values to search for, cells and candidates
+are declared by the user. They are compared in the type of their column (text in its canonical form, without surrounding
+blanks) and never become part of an SQL statement. Two spellings of one value are one value, which may be
 declared once. So a row is counted at most once, as the noise assumes.
 
 If a person can have several rows, at most ``rows_per_person`` of each person are used, and E to that power is
@@ -43,6 +44,7 @@ from shoal.io.engines.base import (
     column_in_message,
     require_columns,
 )
+from shoal.io.formats import format_of
 from shoal.io.formats.csv_dialect import CsvFormat
 from shoal.runtime.validation import Name, Validated
 from shoal.schema.detect_identifiers import is_person_key
@@ -72,7 +74,7 @@ class Questions(Validated):
     person, rows_per_person
         The columns that together identify the person of a row, and the number of rows of each person to use. An empty
         list of columns declares that every row is a different person. By default, a table is refused if a column is
-        named like a key of people and has repeated values.
+        named like a key of people.
     time_zone
         The time zone of instants, and of declared values without a zone.
 
@@ -194,27 +196,48 @@ class Questions(Validated):
         with open_engine(self.engine, self.data, time_zone=self.time_zone) as engine:
             is_path = isinstance(self.data, str | Path)
             source = Source(Path(self.data), csv=self.csv) if is_path else Source(frame=self.data, csv=self.csv)
+            _refuse_types_by_content(source)
             table = engine.read(source)
             require_columns(table, (*columns, *(self.person or ())))
             if self.person is None:
-                _refuse_repeated_people(engine, table)
+                _refuse_undeclared_people(table)
             yield engine, _limit_rows_per_person(engine, table, self.person, self._rows) if self.person else table
 
 
-def _refuse_repeated_people(engine: Engine, table: Relation) -> None:
-    """Raise if a column is named like a key of people and has repeats.
+def _refuse_undeclared_people(table: Relation) -> None:
+    """Raise if a column is named like a key of people and nothing is declared.
 
-    A row is then not a person.
+    The names decide, never the rows: a refusal costs nothing, so it must say nothing about the data, such as whether a
+    person has two rows, or how many people there are.
     """
-    keys = [position for position, name in enumerate(table.columns) if is_person_key(name)]
-    for position, (rows, values) in zip(keys, engine.count_distinct(table, keys) if keys else (), strict=True):
-        if values < rows:
+    for position, name in enumerate(table.columns):
+        if is_person_key(name):
             raise ParameterError(
                 "Every row must be another person's, or it must be said whose rows they are. By its name, "
-                f"{column_in_message(table.columns, position, table.named)} is a key of people, and {rows:,} rows have "
-                f"{values:,} different values of it. Give it as person with rows_per_person (--person and "
-                '--rows-per-person); or, if every row is a person, an empty list (--person "").'
+                f"{column_in_message(table.columns, position, table.named)} is a key of people. Give it as person with "
+                "rows_per_person (--person and --rows-per-person); or, if every row is a person, an empty list "
+                '(--person "").'
             )
+
+
+def _refuse_types_by_content(source: Source) -> None:
+    """Raise if the types of a source's columns follow from its rows.
+
+    One row would change how all others are compared, and which questions are refused.
+    """
+    if source.csv.foreign_numbers:
+        raise ParameterError(
+            "Columns must have types that no row changes. Numbers with a decimal comma or with separators between "
+            "thousands are read so only if all values of a column are numbers. Ask a table with 1234.5, or Parquet."
+        )
+    if source.path is None or source.path.is_dir():
+        return
+    form = format_of(source.path, source.format)
+    if form.types_by_content:
+        raise ParameterError(
+            f"Columns must have types that no row changes. In {form.title} files the type of a column follows from its "
+            "values. Convert the table to CSV, where everything is text, or to Parquet."
+        )
 
 
 def _limit_rows_per_person(engine: Engine, table: Relation, person: Sequence[str], limit: int) -> Relation:

@@ -117,6 +117,8 @@ class Format:
         The keys of ``[source]`` that only some formats support.
     has_fixed_bytes
         Whether the same table always gives the same bytes. DuckDB writes a random identifier into its files.
+    types_by_content
+        Whether the type of a column follows from its values, so that one row can change it.
     """
 
     name: str
@@ -130,6 +132,7 @@ class Format:
     signature: tuple[tuple[int, bytes], ...] = ()
     takes: frozenset[str] = field(default_factory=frozenset)
     has_fixed_bytes: bool = True
+    types_by_content: bool = True
 
 
 _LABELLED = frozenset({"user_missing", "values"})
@@ -138,8 +141,8 @@ _QUERYABLE = frozenset({"table", "query"})
 _OWN: dict[str, Format] = {
     form.name: form
     for form in (
-        Format("csv", "CSV", (".csv", ".tsv", ".txt")),
-        Format("parquet", "Parquet", (".parquet",), signature=((0, b"PAR1"),)),
+        Format("csv", "CSV", (".csv", ".tsv", ".txt"), types_by_content=False),
+        Format("parquet", "Parquet", (".parquet",), signature=((0, b"PAR1"),), types_by_content=False),
         Format(
             "excel", "Excel", (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"), "shoal.io.formats.excel",
             ("fastexcel", "xlsxwriter"), "files",
@@ -156,7 +159,8 @@ _OWN: dict[str, Format] = {
         Format("sqlite", "SQLite", (".sqlite", ".sqlite3", ".db"), "shoal.io.formats.sqlite",
                signature=((0, b"SQLite format 3\0"),), takes=_QUERYABLE),
         Format("duckdb", "DuckDB", (".duckdb", ".ddb"), "shoal.io.formats.duckdb_file",
-               signature=((8, b"DUCK"),), takes=_QUERYABLE, has_fixed_bytes=False),
+               signature=((8, b"DUCK"),), takes=_QUERYABLE, has_fixed_bytes=False,
+               types_by_content=False),
     )
 }  # fmt: skip
 
