@@ -6,7 +6,10 @@ At the limit it answers with what it has, or says that it has nothing yet.
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import threading
+import time
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +22,10 @@ from shoal.methods.auto import make_method
 from shoal.methods.time_limits import answer_within
 from shoal.models.partial_knowledge import Known
 from shoal.plan.plan import Plan
+from shoal.runtime.search_allowance import allow_seconds
 from shoal.schema import Column, Role, Schema, Widths
+from shoal.table.people import hitting_number
+from shoal.verification.independent.people import _min_hitting_set
 
 QUASI = ("age", "size", "zip")
 SCHEMA = Schema({name: Column(Role.QUASI_IDENTIFIER, Widths((5, 20))) for name in QUASI})
@@ -86,3 +92,71 @@ def test_errors_of_the_work_are_raised():
 
     with pytest.raises(ZeroDivisionError):
         answer_within(Levels(), 5.0, work)
+
+
+HARD_TABLE = """
+import sys
+import numpy as np, pyarrow as pa, shoal
+from shoal.methods.auto import make_method
+from shoal.plan.plan import Plan
+from shoal.schema import Column, Role, Schema
+
+random = np.random.default_rng(1)
+rows = [(who, value) for who in range(120) for value in random.choice(40, 5, replace=False)]
+table = pa.table({
+    "who": [who for who, _ in rows], "sex": ["mf"[who % 2] for who, _ in rows], "ill": [f"i{v}" for _, v in rows],
+})
+schema = Schema({
+    "who": Column(Role.PERSON), "sex": Column(Role.QUASI_IDENTIFIER), "ill": Column(Role.SENSITIVE),
+})
+plan = Plan(schema, (shoal.models.PSensitive(12),), make_method(sys.argv[1], {"time_limit": 0.5}))
+try:
+    shoal.anonymize(table, plan)
+except shoal.errors.InfeasibleError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("name", ["mondrian", "full-domain", "auto"])
+def test_values_of_people_are_counted_within_the_limit(name):
+    """Whether 12 values include one of everybody's takes days to decide here."""
+    done = subprocess.run(
+        [sys.executable, "-c", HARD_TABLE, name], capture_output=True, text=True, timeout=100, check=True
+    )
+    assert "(time_limit)" in done.stdout
+
+
+def hard_sets():
+    random = np.random.default_rng(1)
+    return {frozenset(random.choice(40, 5, replace=False).tolist()) for _ in range(120)}
+
+
+@pytest.mark.parametrize("search", [hitting_number, _min_hitting_set])
+def test_exact_search_ends_with_the_seconds_of_its_block(search):
+    start = time.monotonic()
+    with allow_seconds(0.2), pytest.raises(InfeasibleError, match=re.escape("within 0.2 seconds (time_limit)")):
+        search(hard_sets(), 14)
+    assert time.monotonic() - start < 20
+
+
+@pytest.mark.parametrize(("search", "limit"), [(hitting_number, 8), (_min_hitting_set, 3)])
+def test_exact_searches_share_the_seconds_of_a_block(search, limit):
+    """Each is short; together they are not."""
+    sets = hard_sets()
+    search(sets, limit)
+
+    def ask_often():
+        with allow_seconds(0.1):
+            for _ in range(2_000):
+                search(sets, limit)
+
+    with pytest.raises(InfeasibleError):
+        ask_often()
+
+
+def test_searches_for_hitting_sets_agree():
+    random = np.random.default_rng(2)
+    for _ in range(300):
+        sets = {frozenset(random.choice(7, random.integers(1, 4)).tolist()) for _ in range(random.integers(0, 12))}
+        limit = int(random.integers(1, 6))
+        assert hitting_number(sets, limit) == _min_hitting_set(sets, limit)

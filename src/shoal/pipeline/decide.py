@@ -38,6 +38,7 @@ from shoal.results.report_facts import Description, describe, describe_columns
 from shoal.results.usefulness import columns_with_no_signal, hidden_columns
 from shoal.runtime.lean_imports import load_arrow
 from shoal.runtime.progress import Progress
+from shoal.runtime.search_allowance import allow_seconds
 from shoal.runtime.threads import limit_threads
 from shoal.schema import Role, Schema
 from shoal.schema.detect_identifiers import is_shared_attribute, is_staff_key
@@ -193,9 +194,10 @@ class DecidedInMemory(Decided):
         people = read_source_people(engine, self.source, schema, model) if schema.person else None
         labels = self._labels_of_codes() if partial_knowledge_models(model) else ()
         wildcard = self.plan.method.wildcard
-        return verify(
-            engine, written, schema, model, self.released_rows, wildcard, problem.frequencies, people, labels, file
-        )
+        with allow_seconds(_time_limit(self.plan.method)):
+            return verify(
+                engine, written, schema, model, self.released_rows, wildcard, problem.frequencies, people, labels, file
+            )
 
     def _labels_of_codes(self) -> list[list[str | None]]:
         """Return the published label of each code, where no cell is suppressed.
@@ -496,7 +498,7 @@ def _decide_in_memory(
     frequencies, ladders = problem.frequencies, problem.ladders
     with timer("deciding"):
         _require_memory(plan, problem)
-        with notify_compiling(plan.method, timer.progress):
+        with notify_compiling(plan.method, timer.progress), allow_seconds(_time_limit(plan.method)):
             recoding = plan.method.decide(problem)
         loss = losses(frequencies, ladders, recoding) if plan.method.reveals_source else {}
         ladders = released_ladders(frequencies, ladders, released_combinations(recoding))
@@ -521,6 +523,11 @@ def _decide_in_memory(
         released_rows=released_rows, loss=loss, facts=recoding.facts, problem=problem, recoding=recoding,
         pseudonyms=pseudonyms, linking_columns=linking_columns,
     )  # fmt: skip
+
+
+def _time_limit(method: Method) -> float | None:
+    """Return the time limit of a method, if it has one."""
+    return getattr(method, "time_limit", None)
 
 
 def _require_memory(plan: Plan, problem: Problem) -> None:

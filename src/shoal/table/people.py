@@ -26,6 +26,7 @@ from typing_extensions import override
 
 from shoal.errors import PlanError, VerificationError
 from shoal.io.engines.base import Engine, Relation
+from shoal.runtime.search_allowance import Stopwatch
 from shoal.schema.people import People, ValueSets
 from shoal.schema.spelling import fold
 from shoal.table.frequency_set import FrequencySet
@@ -102,15 +103,33 @@ def hitting_number(sets: set[frozenset[int]], limit: int) -> int:
         return 0
     needed = [one for one in sets if not any(other < one for other in sets)]  # a value that hits a subset hits the set
     needed.sort(key=len)
-    return next((number for number in range(1, limit) if _can_be_hit(needed, number)), limit)
+    watch = Stopwatch()
+    found = next((number for number in range(1, limit) if _can_be_hit(needed, number, watch)), limit)
+    watch.spend()
+    return found
 
 
-def _can_be_hit(sets: Sequence[frozenset[int]], values: int) -> bool:
+def _can_be_hit(sets: Sequence[frozenset[int]], values: int, watch: Stopwatch) -> bool:
+    """Return whether so many values hit all sets, which are sorted by size."""
+    watch.step()
     if not sets:
         return True
-    if values == 0:
+    if _disjoint(sets) > values:  # each of them needs a value of its own
         return False
-    return any(_can_be_hit([one for one in sets[1:] if value not in one], values - 1) for value in sets[0])
+    return any(
+        _can_be_hit([one for one in sets[1:] if value not in one], values - 1, watch) for value in sorted(sets[0])
+    )
+
+
+def _disjoint(sets: Sequence[frozenset[int]]) -> int:
+    """Count sets that have no value in common, chosen smallest first."""
+    taken: set[int] = set()
+    count = 0
+    for one in sets:
+        if taken.isdisjoint(one):
+            taken |= one
+            count += 1
+    return count
 
 
 def by_people(groups: Groups, columns: Collection[str] | None = None, *, shares: bool = True) -> Groups:

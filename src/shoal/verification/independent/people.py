@@ -19,6 +19,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from shoal.runtime.search_allowance import Stopwatch
 from shoal.schema import Schema
 from shoal.verification.independent.column_subsets import ReleasedRows, compatible_labels, known_columns, rows_by_key
 from shoal.verification.independent.counting import (
@@ -260,15 +261,19 @@ def _min_hitting_set(sets: set[Values], limit: int) -> int:
     if not sets:
         return 0
     open_sets, size = {frozenset(sets)}, 0
+    watch = Stopwatch()
     # the families that remain after one value, after two, ...: the smallest set must be hit by one of its values
     while size < limit - 1:
+        watch.spend()
         size += 1
         next_open: set[frozenset[Values]] = set()
         for unhit in open_sets:
             for value in min(unhit, key=lambda values: (len(values), sorted(values))):
+                watch.step()
                 rest = frozenset(values for values in unhit if value not in values)
                 if not rest:
                     return size
-                next_open.add(rest)
+                if size < limit - 1:  # otherwise nothing is asked of it any more
+                    next_open.add(rest)
         open_sets = next_open
     return limit
