@@ -349,7 +349,7 @@ VISITS = "patient_id,days,illness\na,1,flu\na,2,flu\na,3,flu\nA ,4,gout\nb,5,flu
 
 
 def test_table_with_several_rows_per_person_is_refused(command: Callable[..., Any]) -> None:
-    """A column is named like a key of people, and the question does not declare it."""
+    """A key of people, by its name, and no declaration of people."""
     Path("visits.csv").write_text(VISITS)
     Ledger.create("l", m=1000, k=5)
     asks = ("query", "count", "visits.csv", "--ledger", "l", "--rho", "1/500")
@@ -368,7 +368,7 @@ def test_table_with_several_rows_per_person_is_refused(command: Callable[..., An
 
 @pytest.mark.parametrize("kind", ["csv", "xlsx", "sav", "sqlite", "parquet"])
 def test_refusals_are_independent_of_rows(command: Callable[..., Any], kind: str) -> None:
-    """Tables that differ in one row refuse the same questions, in the same words.
+    """Equal refusals of tables that differ in one row.
 
     A refusal is not booked: a word or a status that depends on a row would be an exact answer for nothing.
     """

@@ -119,7 +119,7 @@ except shoal.errors.InfeasibleError as error:
 
 @pytest.mark.parametrize("name", ["mondrian", "full-domain", "auto"])
 def test_values_of_people_are_counted_within_the_limit(name):
-    """Whether 12 values include one of everybody's takes days to decide here."""
+    """An exact search that would take days."""
     done = subprocess.run(
         [sys.executable, "-c", HARD_TABLE, name], capture_output=True, text=True, timeout=100, check=True
     )

@@ -110,7 +110,7 @@ def hitting_number(sets: set[frozenset[int]], limit: int) -> int:
 
 
 def _can_be_hit(sets: Sequence[frozenset[int]], values: int, watch: Stopwatch) -> bool:
-    """Return whether so many values hit all sets, which are sorted by size."""
+    """Return whether some number of values can hit all sets."""
     watch.step()
     if not sets:
         return True
