@@ -280,7 +280,11 @@ PUBLISHING = sorted(set(METHODS) - {"population-grid", "sampled-grid", "hidden-c
 
 
 def method_named(name):
-    given = {"levels": {"levels": {"age": 3}}, "anti-unification": {"patterns": "model-aware", "keep_rest": True}}
+    given = {
+        "levels": {"levels": {"age": 3}},
+        "anti-unification": {"patterns": "model-aware", "keep_rest": True},
+        "p-first": {"effort": 100},
+    }
     parameters = given.get(name, {})
     return build_from_section(METHODS, {"name": name, **parameters}, "method")
 

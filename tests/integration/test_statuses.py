@@ -75,7 +75,8 @@ def test_groups_of_equal_labels_meet_limits_of_shares(method):
             "age": [chance.choice([20, 20, 21]) for _ in range(size)],
             "illness": [chance.choice("xyz") for _ in range(size)],
         }
-        plan = people_plan([{"name": "alpha-k", "alpha": 0.5, "k": 2}], method, publish={"age": "mode"})
+        effort = {"effort": 50} if method == "p-first" else {}
+        plan = people_plan([{"name": "alpha-k", "alpha": 0.5, "k": 2}], method, publish={"age": "mode"}, **effort)
         try:
             release = shoal.anonymize(pa.table(table), plan)
         except InfeasibleError:

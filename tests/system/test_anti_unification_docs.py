@@ -38,7 +38,7 @@ def test_classifier_comparison_runs_on_generated_data():
     pytest.importorskip("sklearn")
     script = ROOT / "examples" / "classifier_comparison.py"
     done = subprocess.run(
-        [sys.executable, str(script), "--rows", "1500", "--k", "5"], capture_output=True, text=True, check=False
+        [sys.executable, str(script), "--rows", "600", "--k", "5"], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     lines = [line.split() for line in done.stdout.splitlines()]
