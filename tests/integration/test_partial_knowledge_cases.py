@@ -6,11 +6,15 @@ Covers each way to count, what fails, and what is certain without the original.
 from __future__ import annotations
 
 from itertools import product
+from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import shoal
+from shoal.models import partial_knowledge as known_models
 from shoal.models.partial_knowledge import KeySet, Known, bind_keys
 from tests.builders.conformance import SECRETS
 from tests.builders.partial_knowledge import assert_agreement, evaluate_both_ways
@@ -81,3 +85,25 @@ def test_rows_hiding_a_column_are_in_none_of_its_groups():
     table = pa.table({"a": ["x", "x", "*", "*"], "b": ["y"] * 4, "s": ["1", "1", "2", "3"]})
     found = shoal.check(table, ["p-sensitive p=2 known=1"], quasi_identifiers=["a", "b"], sensitive=["s"])
     assert (found.models[0].failing_groups, found.models[0].failing_rows) == (1, 2)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(*[st.sampled_from("pppq*")] * 3), min_size=1, max_size=25),
+    st.integers(1, 3),
+    st.sampled_from([2, 3]),
+    st.booleans(),
+)
+def test_failing_rows_are_those_of_all_sets(rows, known, k, compiled):
+    """Rows that fail on some set, also where single columns fail already."""
+    table = pa.table({name: [row[j] for row in rows] for j, name in enumerate("abc")})
+    with patch.object(known_models, "MIN_ENTRIES_TO_COMPILE", 0 if compiled else 10**9):
+        answer = shoal.check(table, [f"k-anonymity k={k} known={known}"], quasi_identifiers=list("abc"))
+    failing = set()
+    for chosen in slow.up_to(range(3), known):
+        for group in slow.groups(rows, range(len(rows)), chosen):
+            failing |= set(group) if len(group) < k else set()
+    verdict, groups = answer.models[0], {rows[i] for i in failing}
+    assert (answer.failing_rows, verdict.failing_rows) == (len(failing), len(failing))
+    assert (answer.failing_groups, verdict.failing_groups) == (len(groups), len(groups))
+    assert answer.groups == len(set(rows)) >= answer.failing_groups

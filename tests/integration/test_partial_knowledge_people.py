@@ -94,28 +94,21 @@ def numbers_of(rows):
 
 
 def expected(rows, sets, holds, least):
-    """Return the expected verdict and the fewest candidate people of a row.
-
-    Sets are examined by growing size until one fails.
-    """
+    """Return the expected verdict and the fewest candidate people of a row."""
     owner, released = numbers_of(rows), released_of(rows)
     has = {
         person: {row[4] for row, one in zip(rows, owner, strict=True) if one == person} - {None}
         for person in set(owner)
     }
-    fewest = len(has)
-    for size in sorted({len(chosen) for chosen in sets}):
-        good = True
-        for chosen in (chosen for chosen in sets if len(chosen) == size):
-            groups = slow.groups(released, owner, chosen)
-            good = good and all(holds(sorted(set(group)), has, sorted(has)) for group in groups)
-            for row in rows:
-                candidates = sorted(set(slow.owners_of(row[1:4], released, owner, chosen)))
-                good = good and holds(candidates, has, sorted(has))
-                fewest = min(fewest, len(candidates))
-        if not good or fewest < least:
-            return False, fewest
-    return True, fewest
+    fewest, good = len(has), True
+    for chosen in sets:
+        groups = slow.groups(released, owner, chosen)
+        good = good and all(holds(sorted(set(group)), has, sorted(has)) for group in groups)
+        for row in rows:
+            candidates = sorted(set(slow.owners_of(row[1:4], released, owner, chosen)))
+            good = good and holds(candidates, has, sorted(has))
+            fewest = min(fewest, len(candidates))
+    return good and fewest >= least, fewest
 
 
 @settings(max_examples=60, deadline=None)

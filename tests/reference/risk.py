@@ -216,3 +216,18 @@ def linked_people(crowds):
     identified = {person for (person, _), crowd in crowds.items() if len({owner for owner, _ in crowd}) == 1}
     exposed = {person for (person, _), crowd in crowds.items() if same(crowd)}
     return identified, exposed
+
+
+def possible_rows(people, released):
+    """List for each person the rows that are theirs in some assignment.
+
+    Every person has one row, and every row is one person's; ``*`` fits everything. People without a row may be more
+    than there are rows. Without any assignment all lists are empty.
+    """
+    fits = [[all(c in (v, "*") for v, c in zip(p, row, strict=True)) for row in released] for p in people]
+    found = [set() for _ in people]
+    for owners in itertools.permutations(range(len(people)), len(released)):
+        if all(fits[person][row] for row, person in enumerate(owners)):
+            for row, person in enumerate(owners):
+                found[person].add(row)
+    return found

@@ -561,6 +561,6 @@ def test_every_attack_runs_with_all_inputs(plan):
     names = {result.name for result in answer.results}
     assert names == {
         "homogeneity", "similarity", "inference", "background knowledge", "linkage", "linkage of everybody",
-        "minimality", "declared grid", "extreme values", "intersection",
+        "list of everybody", "minimality", "declared grid", "extreme values", "intersection",
     }  # fmt: skip
     assert json.loads(json.dumps(answer.to_dict()))["smallest_group"] == 4

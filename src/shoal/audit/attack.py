@@ -28,6 +28,7 @@ from shoal.risk.attacks_audits import audit_extremes, audit_grid, audit_intersec
 from shoal.risk.attacks_distance import distance_linkage
 from shoal.risk.attacks_facts import FactsNeeded, facts_needed
 from shoal.risk.attacks_linkage import RowOwners, covered_people, linkage
+from shoal.risk.attacks_list import list_linkage
 from shoal.risk.attacks_minimality import minimality
 from shoal.risk.attacks_people import ExposedPeople, Members, attack_households, attack_people
 from shoal.risk.matching import PublishedGroups, match_people, read_groups
@@ -218,6 +219,9 @@ def attack(
             original_persons,
             members,
         )
+        knowledge = inputs.plan.model.parts if inputs.plan is not None and models is None else chosen
+        with_list = list_linkage(published, original_columns, schema, knowledge, min_crowd)
+        results += [] if with_list is None else [with_list]
     if locality and inputs.plan is not None:
         results.append(_audit_plan_locality(inputs.plan, original_source, inputs.engine))
     facts = facts_needed(released_columns, schema, original_columns, original_persons)

@@ -17,9 +17,9 @@ gives a lower bound, for which only suppressed cells match a suppressed cell. If
 the intruder knows some columns of one row of a person, and both count people: a group is the people who have a row in
 it, and a person's candidates are the people with a candidate row.
 
-Sets are examined by increasing size, up to the first size with a failing set: a person who is identified by two facts
-is identified by three. With m facts this is Incognito's iteration (LeFevre, DeWitt and Ramakrishnan, 2005), stopped at
-m; key sets are those of mu-ARGUS.
+All sets are examined, by increasing size: failing rows are those that fail on some set. A person who is identified by
+two facts is identified by three. With m facts this is Incognito's iteration (LeFevre, DeWitt and Ramakrishnan, 2005),
+stopped at m; key sets are those of mu-ARGUS.
 """
 
 from __future__ import annotations
@@ -376,15 +376,13 @@ class _Assessor:
         self._assess(whole, np.zeros(len(published.count), np.int64))
 
     def run(self, sets: Iterable[tuple[int, ...]]) -> SetsVerdict:
-        facts = 0 if self.failing_groups or not self.enough_candidates else None
+        facts = 0 if self._fails() else None
         for size, same_size in itertools.groupby(sets, len):
-            if facts is not None:
-                break
             listed = list(same_size)
             self.sets += len(listed)
             for chosen in self._remaining_sets(listed):
                 self._assess_set(chosen)
-            if self.failing_groups or (self.known is not None and not self.enough_candidates):
+            if facts is None and self._fails():
                 facts = size
         effective = {**self.effective, CANDIDATES_KEY[self.part.counts]: self.rows}
         holds = not self.failing_groups and (self.known is None or self.enough_candidates)
@@ -392,6 +390,9 @@ class _Assessor:
             holds, self.enough_candidates, effective, self.sets, facts, self.failing_groups, self.failing,
             self.failing_crowds,
         )  # fmt: skip
+
+    def _fails(self) -> bool:
+        return self.failing_groups > 0 or (self.known is not None and not self.enough_candidates)
 
     def _remaining_sets(self, sets: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
         """Return the sets of one size that must be examined individually.

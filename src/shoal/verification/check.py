@@ -110,11 +110,12 @@ class PeopleCounts:
 class CheckResult(Displayable):
     """Result of checking a table.
 
-    Failing groups and rows are those that fail at least one model; ``failing_sizes`` are the sizes of the failing
-    groups in ascending order. ``found`` are the groups themselves, where the models assessed them directly. ``folded``
-    gives, for each sensitive column, how many spellings were counted as another one, and ``read_as_missing`` how many
-    texts other programs commonly read as missing. ``average`` is the mean over rows of one over the number of candidate
-    rows; without it, the average risk is groups over rows.
+    Failing groups and rows are those that fail at least one model; a group fails a model of partial knowledge if its
+    rows fail on some set of columns, so that no more groups fail than there are. ``failing_sizes`` are the sizes of the
+    failing groups in ascending order. ``found`` are the groups themselves, where the models assessed them directly.
+    ``folded`` gives, for each sensitive column, how many spellings were counted as another one, and ``read_as_missing``
+    how many texts other programs commonly read as missing. ``average`` is the mean over rows of one over the number of
+    candidate rows; without it, the average risk is groups over rows.
     """
 
     rows: int
@@ -312,7 +313,8 @@ def _with_sets(
             continue
         part.require(names)
         found = assess_sets(released_facts, frequencies, part, names, known)
-        fails[inverse[found.failing]] = True
+        failing_groups = np.unique(inverse[found.failing])
+        fails[failing_groups] = True
         rows = int(frequencies.count[found.failing].sum())
         verdicts.append(
             ModelVerdict(
@@ -320,7 +322,7 @@ def _with_sets(
                 dict(part.parameters),
                 found.holds,
                 found.effective,
-                found.failing_groups,
+                len(failing_groups),
                 rows,
                 part.counts,
                 facts=_describe_sets(found, known is not None),

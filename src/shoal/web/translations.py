@@ -252,8 +252,8 @@ TEXTS: dict[str, tuple[str, str]] = {
         "So wie die Tabelle ist, verfehlen es {groups} Gruppen mit {rows} Zeilen.",
     ),
     "promise.now.few": (
-        "As the table is, {groups} combinations of what may be known fail, and {rows} rows have one of them.",
-        "So wie die Tabelle ist, verfehlen es {groups} Kombinationen dessen, was bekannt sein kann; {rows} Zeilen haben eine davon.",
+        "As the table is, {rows} rows in {groups} groups fail for something that may be known.",
+        "So wie die Tabelle ist, verfehlen es {rows} Zeilen in {groups} Gruppen bei etwas, das bekannt sein kann.",
     ),
     "promise.met": (
         "As the table is, no group fails.",
@@ -1261,6 +1261,7 @@ SENTENCES: tuple[tuple[str, str], ...] = (
     ("inference", "Schluss auf das Häufigste"),
     ("background knowledge", "Vorwissen"),
     ("linkage of everybody", "Verknüpfung aller"),
+    ("list of everybody", "Liste aller"),
     ("minimality", "Schluss aus dem Verfahren"),
     ("declared grid", "Raster aus den Daten"),
     ("extreme values", "äußerste Werte"),

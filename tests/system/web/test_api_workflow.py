@@ -850,7 +850,7 @@ def test_wording_of_a_promise_with_known(server):
     changes = [{"set": ["models", index, "known"], "value": 2} for index in (0, 1)]
     assert change(server, project, *changes, {"set": ["method"], "value": {"name": "hidden-cells"}})["error"] is None
     server.act(project, action="check")
-    assert "combinations of what may be known fail" in server.ask("GET", f"/p/{project}/promise")[2].decode()
+    assert "groups fail for something that may be known" in server.ask("GET", f"/p/{project}/promise")[2].decode()
     assert server.act(project, action="release")["state"] == "done"
     facts = server.json("GET", f"/api/projects/{project}/releases/1")
     least = min(model["effective"]["rows_per_person"] for model in facts["models"])

@@ -139,8 +139,6 @@ def evaluate_column_sets(released: ReleasedRows, part: Any) -> ModelEvaluation |
     positions.sort(key=lambda j: -released.labels[j])  # the last column of a set has the fewest labels
     evaluation.count_with_dictionary(())
     for size in range(1, max_known + 1):
-        if not evaluation.holds(least):
-            break
         family = (tuple(positions), size)
         evaluation.counts_people = family not in released.min_rows_per_person
         _evaluate_sets(released, evaluation, positions, size)

@@ -146,8 +146,6 @@ def evaluate_column_sets_by_people(
             for group in groups:
                 verdicts += (evaluator(sorted(group)) for evaluator in evaluators)
         verdicts = list(dict.fromkeys(verdicts))
-        if min_people < getattr(model, "k", 1) or not all(holds for holds, _ in verdicts):
-            break
     evaluation = _combine_verdicts(definition, model, verdicts)
     holds = evaluation.holds and min_people >= getattr(model, "k", 1)
     return ModelEvaluation(holds, {**evaluation.effective, PEOPLE_PER_PERSON: min_people})
