@@ -22,9 +22,12 @@ class Server:
 
     def __init__(self, root: Path, *options: str, env: dict[str, str] | None = None) -> None:
         self.root = root
+        self.data = root.parent / f"{root.name}-data"
+        """Folder of the user's data, keys included, outside of the root."""
         self.process = subprocess.Popen(
             [*COMMAND, *options, "--root", str(root), "--no-open"],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **(env or {})},
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env={**os.environ, "XDG_DATA_HOME": str(self.data), **(env or {})},
         )  # fmt: skip
         assert self.process.stdout is not None
         self.first_line = self.process.stdout.readline()

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+MAX_VISITORS = 100
 
 
 def serve(
@@ -25,16 +28,21 @@ def serve(
     database: Annotated[
         list[str] | None, typer.Option(help="A database that plans in the page may read: env:NAME. May be repeated.")
     ] = None,
+    visitors: Annotated[
+        str | None,
+        typer.Option(help="Names, separated by commas, or a number: each gets a link, and a folder below the root."),
+    ] = None,
     largest_upload: Annotated[float, typer.Option(min=0.001, help="Gigabytes that an upload may have.")] = 2.0,
 ) -> None:
     """Serve a local page that leads from a file to a verified release.
 
-    The link that is printed holds a token: whoever has it can read the tables below the folder. Nothing leaves the
-    machine. Needs shoal[web].
+    The link that is printed holds a token: whoever has it owns the page, and can read the tables below the folder. With
+    --visitors there are several links, and nobody sees files of another. Nothing leaves the machine. Needs shoal[web].
 
     \b
     Example:  shoal serve patients.csv
               shoal serve --port 8765 --no-open
+              shoal serve --visitors anna,ben --root /srv/tables
               CLINIC=postgresql://... shoal serve plan.toml
               SHOAL_TOKEN=... shoal serve --api-only --port 8765
     """
@@ -58,6 +66,12 @@ def serve(
     reached = root or folder or (table.resolve().parent if table is not None else Path.cwd())
     if not reached.is_dir():
         raise InputError(f"The root {str(reached)!r} must be a folder.")
+    named = _visitor_names(visitors)
+    if named and (table is not None or projects is not None or api_only):
+        raise InputError(
+            "Visitors have a folder each: with --visitors, give a folder to serve (--root) and neither a file, nor "
+            "--projects, nor --api-only."
+        )
     settings = Settings(
         root=reached,
         projects=projects or reached / "shoal-projects",
@@ -71,6 +85,7 @@ def serve(
         seconds=time_limit,
         max_upload_bytes=int(largest_upload * 1e9),
         databases=tuple(database or ()),
+        visitors=named,
     )
     if not settings.projects.resolve().is_relative_to(reached.resolve()):
         raise InputError("Projects must be kept below the folder that the page may reach (--root).")
@@ -78,7 +93,7 @@ def serve(
         typer.echo("Warning: without TLS, everybody on the way can read the tables and the token.", err=True)
     # a server ends only by being stopped
     with contextlib.suppress(KeyboardInterrupt, Stopped):
-        run(settings, table, lambda link: _announce(link, api_only, no_open))
+        run(settings, table, lambda links: _announce(links, api_only, no_open))
 
 
 def _default_memory_bytes() -> int | None:
@@ -92,7 +107,36 @@ def _default_memory_bytes() -> int | None:
         return None
 
 
-def _announce(link: str, api_only: bool, no_open: bool) -> None:
+def _visitor_names(given: str | None) -> tuple[str, ...]:
+    """Return the names of the visitors, each the name of a folder.
+
+    >>> _visitor_names("2"), _visitor_names("anna, ben"), _visitor_names(None)
+    (('visitor-1', 'visitor-2'), ('anna', 'ben'), ())
+    """
+    from shoal.errors import InputError
+    from shoal.web.file_access import sanitize_name
+
+    if given is None:
+        return ()
+    if given.strip().isdecimal() and 1 <= int(given) <= MAX_VISITORS:
+        return tuple(f"visitor-{number + 1}" for number in range(int(given)))
+    names = tuple(name.strip() for name in given.split(","))
+    usable = all(name and name == sanitize_name(name, "") and not name.isdecimal() for name in names)
+    if not usable or len({name.casefold() for name in names}) < len(names) or len(names) > MAX_VISITORS:
+        raise InputError(
+            f"Visitors must be a number up to {MAX_VISITORS}, or different names of letters, digits, points and "
+            "hyphens, separated by commas."
+        )
+    return names
+
+
+def _announce(links: Mapping[str, str], api_only: bool, no_open: bool) -> None:
+    if len(links) > 1 or "" not in links:
+        for name, link in links.items():
+            print(f"{name}: {link}", flush=True)
+        print("Each link is for one visitor. Stop with Ctrl-C. Nothing leaves this machine.", flush=True)
+        return
+    (link,) = links.values()
     if api_only:
         print(f"Serving the API at {link.partition('?')[0]}api (token: SHOAL_TOKEN)", flush=True)
         return

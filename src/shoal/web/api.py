@@ -1,8 +1,8 @@
 """HTTP API of the server: projects, plans, runs with events, releases.
 
 The pages use it too. :data:`ENDPOINTS` lists every endpoint; the routes and the OpenAPI document are built from it. An
-invalid request gets status 422 and a sentence with advice; a resource that does not exist, or belongs to another
-session, gets 404.
+invalid request gets status 422 and a sentence with advice; a resource that does not exist gets 404. Each visitor has an
+API of their own over projects of their own.
 """
 
 from __future__ import annotations
@@ -91,8 +91,8 @@ class Api:
         return respond
 
     def project(self, request: Request) -> Project:
-        """Return the project named in the path, if the session may open it."""
-        return self.projects.get(request.path_params["project"], request.scope["session"])
+        """Return the project named in the path."""
+        return self.projects.get(request.path_params["project"])
 
     # -- projects ----------------------------------------------------------------------------------
 
@@ -101,18 +101,17 @@ class Api:
         return JSONResponse(openapi())
 
     async def list_projects(self, request: Request) -> Response:
-        """List the projects of this session, and those not opened yet."""
-        return JSONResponse({"projects": self.projects.list_names(request.scope["session"])})
+        """List the projects of this visitor."""
+        return JSONResponse({"projects": self.projects.list_names()})
 
     async def make_project(self, request: Request) -> Response:
         """A project for a table or a plan below the root, or for a sample."""
         given = await _json_object(request)
-        session = request.scope["session"]
         if "sample" in given:
-            project = self.projects.open_sample(given["sample"], session)
+            project = self.projects.open_sample(given["sample"])
         else:
             path = self.projects.root / given.get("path", "")
-            project = await run_in_threadpool(self.projects.open_path, path, session)
+            project = await run_in_threadpool(self.projects.open_path, path)
         return self._created(project)
 
     def _created(self, project: Project) -> Response:
@@ -123,7 +122,12 @@ class Api:
         """Start a run that drafts a plan, if the project has none yet."""
         if project.text or project.table is None:
             return None
-        job = {"action": "draft", "table": str(project.table), "folder": str(project.folder)}
+        job = {
+            "action": "draft",
+            "table": str(project.table),
+            "folder": str(project.folder),
+            "root": str(self.projects.root),
+        }
         if project.table.parent == project.folder and not project.table.exists():
             job["sample"] = "census"
 
@@ -137,7 +141,7 @@ class Api:
                 project.plan_digests["look"] = project.digest
                 self._remember(project, "look", run)
 
-        return self._remember(project, "draft", self.runs.start(project.name, job, project.log, drafted))
+        return self._remember(project, "draft", self.runs.start(str(project.folder), job, project.log, drafted))
 
     async def list_files(self, request: Request) -> Response:
         """Folders and tables below the root."""
@@ -148,7 +152,7 @@ class Api:
         name = sanitize_name(request.query_params.get("name", ""), "table.csv")
         if Path(name).suffix.lower() not in UPLOAD_SUFFIXES:
             raise InputError(f"A table must be one of {', '.join(UPLOAD_SUFFIXES)}, by its name.")
-        project = self.projects.make(Path(name).stem, request.scope["session"])
+        project = self.projects.make(Path(name).stem)
         project.table = project.folder / name
         try:
             await _receive(request, project.table)
@@ -228,7 +232,8 @@ class Api:
         if action not in ACTIONS:
             raise InputError(f"The action must be one of {', '.join(ACTIONS)}.")
         project.plan()
-        job: dict[str, Any] = {"action": action, "plan": str(project.folder / PLAN_FILE)}
+        # the worker gets the text that was checked, not a file that may say something else when its turn has come
+        job: dict[str, Any] = {"action": action, "plan": project.confinement(project.text)}
         key = action
         if action == "levels":
             job["column"] = given.get("column", "")
@@ -239,9 +244,10 @@ class Api:
         plan_digest = project.digest
         if action in ("compare", "attack"):
             released = project.release_folder(given.get("release", 0))
+            number = int(released.name)
             job |= {
-                "plan": str(released / PLAN_FILE),
-                "released": str(released / project.facts(int(released.name))["output"]),
+                "plan": project.release_confinement(number),
+                "released": str(released / project.facts(number)["output"]),
             }
             key = f"{action} {released.name}"
         version = project.digest if action in REPLACEABLE_ACTIONS else key
@@ -251,8 +257,8 @@ class Api:
                 return running
             self.cancel_in_background(running)
         if action == "release":
-            folder = project.new_release()
-            job |= {"plan": str(folder / PLAN_FILE), "folder": str(folder)}
+            folder, text = project.new_release()
+            job["plan"] = project.confinement(text, folder)
 
         def finish(run: Run) -> None:
             if folder is not None and run.result is not None and run.state == "done":
@@ -263,7 +269,7 @@ class Api:
                 project.log(run)
 
         project.plan_digests[key] = version
-        return self._remember(project, key, self.runs.start(project.name, job, finish))
+        return self._remember(project, key, self.runs.start(str(project.folder), job, finish))
 
     def cancel_in_background(self, run: Run) -> None:
         """Cancel an obsolete run in a background task."""
@@ -280,7 +286,7 @@ class Api:
     def run(self, request: Request) -> Run:
         """Return the run named in the path."""
         run = self.runs.runs[request.path_params["run"]]
-        if run.project != self.project(request).name:
+        if run.project != str(self.project(request).folder):
             raise LookupError
         return run
 

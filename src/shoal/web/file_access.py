@@ -1,7 +1,8 @@
 """Files and databases that the page may access.
 
-The page may access one folder and everything below it, except links that lead out of it, and the databases named when
-the server was started.
+The page may access one folder and everything below it, except links that lead out of it, keys, and the databases named
+when the server was started. The server checks a plan when it is given, and the worker process checks the same text
+again before it opens a file: in between, links and folders may have changed.
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Iterator, Mapping
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,19 +24,40 @@ Database = tuple[str, str | None]
 
 UPLOAD_SUFFIXES = (".csv", ".tsv", ".txt", ".parquet")
 READABLE_SUFFIXES = (*UPLOAD_SUFFIXES, ".toml", *(suffix for form in FORMATS.own.values() for suffix in form.suffixes))
+COMPRESSED_SUFFIXES = (".gz", ".zst")
+MAX_KEY_BYTES = 1_024
+"""Larger files are not taken for keys."""
 MAX_LISTED_ENTRIES = 500
 OUTSIDE_ROOT_MESSAGE = (
     "The page reaches only what is below the folder that it was started in; choose a file there, or use --root."
 )
 
 
+_SIGNATURES = [
+    *(sign for form in FORMATS.own.values() for sign in form.signature),
+    *((0, sign) for sign in (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")),
+]
+"""First bytes of binary tables, and of compressed ones."""
+KEY_MESSAGE = "The file holds a key, by its place or its content, and no table; choose another."
+
+
+def keys_folder() -> Path:
+    """Return the user's folder of keys, which no page reads."""
+    home = os.environ.get("XDG_DATA_HOME")
+    return (Path(home) if home else Path.home() / ".local" / "share") / "shoal" / "keys"
+
+
 def confine(root: Path, path: Path) -> Path:
-    """Resolve all links of a path; raise if it is not below ``root``."""
+    """Resolve all links of a path; raise if it is not below ``root``.
+
+    The folder of keys is not, wherever it is.
+    """
     try:
         real = path.resolve()
+        keys = keys_folder().resolve()
     except (OSError, RuntimeError, ValueError):
         raise InputError(OUTSIDE_ROOT_MESSAGE) from None
-    if not real.is_relative_to(root):
+    if not real.is_relative_to(root) or real.is_relative_to(keys):
         raise InputError(OUTSIDE_ROOT_MESSAGE)
     return real
 
@@ -49,9 +73,57 @@ def confine_table(root: Path, path: Path) -> Path:
         if ".." in re.split(r"[*?\[]", str(path), maxsplit=1)[1]:
             raise InputError(OUTSIDE_ROOT_MESSAGE)
         parts += [Path(found) for found in glob.iglob(str(path), recursive=True)]
-    if any(not part.resolve().is_relative_to(root) for part in parts):
-        raise InputError(OUTSIDE_ROOT_MESSAGE)
+    for part in parts:
+        confine(root, part)
     return real
+
+
+def confine_readable_table(root: Path, path: Path) -> Path:
+    """Resolve the path of a table to be read; raise for keys, too."""
+    real = confine_table(root, path)
+    parts = real.rglob("*") if real.is_dir() else map(Path, glob.iglob(str(path), recursive=True))
+    if any(map(_is_key, (real, *parts))):
+        raise InputError(KEY_MESSAGE)
+    return real
+
+
+def _is_key(path: Path) -> bool:
+    """Return whether a file is a key: by its name, its folder or its content.
+
+    A key is a short file without a table's suffix, or without lines: random bytes, or one line of digits.
+    """
+    try:
+        if not path.is_file():
+            return False
+        suffixes = (*READABLE_SUFFIXES, *COMPRESSED_SUFFIXES)
+        if not path.name.lower().endswith(suffixes) or path.parent.name == "keys":
+            return path.stat().st_size <= MAX_KEY_BYTES
+        if path.stat().st_size > MAX_KEY_BYTES:
+            return False
+        content = path.read_bytes()
+    except OSError:
+        return False
+    return _is_key_content(content)
+
+
+def _is_key_content(content: bytes) -> bool:
+    """Return whether short content is that of a key and not of a table.
+
+    >>> _is_key_content(bytes(range(32))), _is_key_content(b"name;age\\nM\\xfcller;7\\n")
+    (True, False)
+    >>> _is_key_content(b"9f86d081884c7d659a2feaa0c55ad015"), _is_key_content("a,b\\n1,2\\n".encode("utf-16"))
+    (True, False)
+    """
+    if b"PRIVATE KEY" in content:
+        return True
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        content = content.decode("utf-16", "replace").encode()
+    elif any(content[at : at + len(sign)] == sign for at, sign in _SIGNATURES):
+        return False
+    if any(byte < 32 and byte not in b"\t\n\r" for byte in content):
+        return True
+    lines = content.split()
+    return len(lines) == 1 and len(lines[0]) >= 16 and not any(sign in lines[0] for sign in b",;|")
 
 
 def database_of(document: Mapping[str, Any]) -> Database | None:
@@ -67,20 +139,50 @@ def database_of(document: Mapping[str, Any]) -> Database | None:
     return str(source["database"]), None if driver is None else str(driver)
 
 
+def confined_plan(text: str, folder: str, root: str, key: str, databases: Sequence[Sequence[str]] = ()) -> Any:
+    """Read a plan that refers to nothing outside the root; raise otherwise.
+
+    The plan is ``text``, whatever its file says by now; its paths are relative to ``folder``. The server calls this
+    when a run is started, and the worker process again when its turn has come.
+    """
+    from shoal.plan.plan import Plan
+
+    base, plan_folder = Path(root), Path(folder)
+    try:
+        document = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError, ValueError):
+        document = {}
+    allowed = frozenset((name, driver or None) for name, driver in databases)
+    check_document(base, plan_folder, document, allowed, Path(key))
+    plan = Plan.from_toml(text, plan_folder)
+    for file in (*plan.files, *plan.method.files):
+        confine(base, Path(file))
+    return replace(plan, files=(plan_folder / "plan.toml", *plan.files))
+
+
 def check_document(
-    root: Path, folder: Path, document: Mapping[str, Any], databases: frozenset[Database] = frozenset()
+    root: Path,
+    folder: Path,
+    document: Mapping[str, Any],
+    databases: frozenset[Database] = frozenset(),
+    key: Path | None = None,
 ) -> None:
     """Raise if a plan refers to anything outside the root or this machine.
 
     The check runs before anything is read. Only ``databases`` may be read: a plan that could name others could use
-    every address of the environment.
+    every address of the environment. ``key`` is the pseudonym key that may be used, and not be read as a table.
     """
     if _has_variable(document):
         raise PlanError("The page fills in no ${NAME} from this machine; run a plan with one by `shoal release`.")
-    for path in _paths(document):
+    for name, path in _paths(document):
         if ":/" in path:
             raise PlanError("The page reads and writes files of this machine; run this plan with `shoal release`.")
-        confine_table(root, folder / path)
+        if name in ("source", "csv", "universe"):
+            confine_readable_table(root, folder / path)
+        elif name != "pseudonym_key":
+            confine_table(root, folder / path)
+        elif key is None or (folder / path).resolve() != key.resolve():
+            confine(root, folder / path)
     source, output, engine = (document.get(name) for name in ("source", "output", "engine"))
     database = database_of(document)
     if database is not None and database not in databases:
@@ -115,9 +217,10 @@ def _has_variable(value: Any) -> bool:
     return isinstance(value, str) and "${" in value.replace("$${", "")
 
 
-def _paths(document: Mapping[str, Any]) -> Iterator[str]:
-    """Yield every string of a plan that is, or may be, a file path.
+def _paths(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield every string of a plan that is, or may be, a path, with its key.
 
+    In place of the key of a source, "source" is given.
     The section ``columns`` names columns, not files, except in hierarchies.
     """
     for name, section in document.items():
@@ -125,13 +228,14 @@ def _paths(document: Mapping[str, Any]) -> Iterator[str]:
             for column in section.values():
                 hierarchy = column.get("hierarchy") if isinstance(column, Mapping) else None
                 if isinstance(hierarchy, Mapping) and isinstance(hierarchy.get("csv"), str):
-                    yield hierarchy["csv"]
+                    yield "csv", hierarchy["csv"]
         elif name in ("source", "output", "method") and isinstance(section, Mapping):
             sql_keys = ("table", "query") if name == "source" and "database" in section else ()  # not file paths
-            yield from _path_values({key: value for key, value in section.items() if key not in sql_keys})
+            for key, path in _path_values({key: value for key, value in section.items() if key not in sql_keys}):
+                yield "source" if name == "source" else key, path
 
 
-def _path_values(section: Mapping[str, Any]) -> Iterator[str]:
+def _path_values(section: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for key, value in section.items():
         if isinstance(value, Mapping):
             yield from _path_values(value)
@@ -143,7 +247,7 @@ def _path_values(section: Mapping[str, Any]) -> Iterator[str]:
             or "/" in value
             or value.startswith("..")
         ):
-            yield value
+            yield key, value
 
 
 def list_folder(root: Path, path: str) -> dict[str, Any]:

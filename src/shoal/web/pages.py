@@ -78,21 +78,19 @@ class Pages:
 
     async def start(self, request: Request) -> Response:
         """Render the start page: choose a table, or open a project."""
-        session = request.scope["session"]
-        if self.first is not None and self.first.owner in (None, session):
+        if self.first is not None:
             first, self.first = self.first, None  # only once: the start page must stay reachable
-            first.owner = session
-            return RedirectResponse(f"/p/{first.name}/columns", 303)
+            return RedirectResponse(f"{request.scope['prefix']}/p/{first.name}/columns", 303)
         try:
             files = list_folder(self.api.projects.root, request.query_params.get("path", ""))
         except ShoalError:
             files = list_folder(self.api.projects.root, "")
         context = {"files": files, "root": self.api.projects.root.name, "up": _parent_path(files)}
-        return self._page(request, "start.html", projects=self.api.projects.list_names(session), **context)
+        return self._page(request, "start.html", projects=self.api.projects.list_names(), **context)
 
     async def begin(self, request: Request) -> Response:
         """Redirect to the columns of a project."""
-        return RedirectResponse(f"/p/{request.path_params['project']}/columns", 303)
+        return RedirectResponse(f"{request.scope['prefix']}/p/{request.path_params['project']}/columns", 303)
 
     async def step(self, request: Request) -> Response:
         """Render one step of a project."""
@@ -129,10 +127,13 @@ class Pages:
         own = {
             "error_in": partial(translate_error, language=language),
             "word_in": partial(translate_sentence, language=language),
+            "path_prefix": request.scope["prefix"],
         }
         answer = HTMLResponse(page.render(t=translated, language=language, other=other, known=TEXTS, **own, **context))
         if request.query_params.get("lang") in LANGUAGES:
-            answer.set_cookie("shoal-language", language, samesite="strict", httponly=True)
+            answer.set_cookie(
+                "shoal-language", language, path=f"{request.scope['prefix']}/", samesite="strict", httponly=True
+            )
         return answer
 
     # -- context of every step ---------------------------------------------------------------------

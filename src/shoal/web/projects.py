@@ -6,11 +6,10 @@ There is no database, and nothing is hidden:
       plan.toml            edited and displayed by the page; `shoal release plan.toml` runs it
       table.csv            only where the table was uploaded, pasted or is a sample
       releases/1/          each release with its certificate, report, plan and, where there is one, recoding
-      keys/pseudonyms      only where pseudonyms are published: their secret key, which is never handed out
       log.jsonl            one line per run: time, action, outcome, figures; no value of a row
 
-A project belongs to the session that created it, or that opened it first since the start of the server. Other sessions
-do not see it.
+The secret key of pseudonyms is elsewhere: in a folder of the user that no page can read (:func:`keys_folder`). A server
+has one owner, whoever has the link, or several visitors, each with a root and projects of their own.
 """
 
 from __future__ import annotations
@@ -29,13 +28,22 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import InputError, PlanError, ShoalError
-from shoal.web.file_access import Database, check_document, confine, confine_table, sanitize_name
+from shoal.web.file_access import (
+    Database,
+    confine,
+    confine_readable_table,
+    confine_table,
+    confined_plan,
+    keys_folder,
+    sanitize_name,
+)
 from shoal.web.plan_edits import find_syntax_error, path_entries, relocate
 from shoal.web.runs import Run
 
 PLAN_FILE = "plan.toml"
 LOG_FILE = "log.jsonl"
-KEY_FILE = "keys/pseudonyms"
+EARLIER_KEY_FOLDER = "keys"
+"""Folder of a project in which earlier versions kept the key of pseudonyms; it is never read as a table."""
 SAMPLES = {"patients": "patients.csv", "census": "census.csv"}
 
 
@@ -46,12 +54,11 @@ def open_private(path: str, flags: int) -> int:
 
 @dataclass
 class Project:
-    """One project: its folder, its owner, and its latest runs."""
+    """One project: its folder, and its latest runs."""
 
     name: str
     folder: Path
     root: Path
-    owner: str | None = None
     latest: dict[str, Run] = field(default_factory=dict)
     plan_digests: dict[str, str] = field(default_factory=dict)
     """By action (and column): the plan digest that the latest run was started for."""
@@ -97,18 +104,31 @@ class Project:
 
         Every file that it names must be below the root.
         """
-        from shoal.plan.plan import Plan
-
         text = self.text
         if not text:
             raise PlanError("There is no plan yet: the table is still being looked at.")
         if self._parsed[0] != text:
-            check_document(self.root, self.folder, self.document(), self.databases)
-            plan = Plan.read(self.folder / PLAN_FILE)
-            for file in (*plan.files, *plan.method.files):
-                confine(self.root, Path(file))
-            self._parsed = (text, plan)
+            self._parsed = (text, confined_plan(**self.confinement(text)))
         return self._parsed[1]
+
+    def confinement(self, text: str, folder: Path | None = None) -> dict[str, Any]:
+        """Return a plan's text with all that limits which files it may name.
+
+        The process that opens the files gets the same, and checks the same text again.
+        """
+        return {
+            "text": text,
+            "folder": str(folder or self.folder),
+            "root": str(self.root),
+            "key": str(self.key_file),
+            "databases": sorted([name, driver or ""] for name, driver in self.databases),
+        }
+
+    @property
+    def key_file(self) -> Path:
+        """The file of the project's pseudonym key, whether or not there is one."""
+        digest = hashlib.sha256(str(self.folder.resolve()).encode()).hexdigest()[:16]
+        return keys_folder() / f"{self.name}-{digest}"
 
     def error(self) -> str | None:
         """Return the reason why the plan cannot run, or None."""
@@ -129,14 +149,13 @@ class Project:
     def ensure_pseudonym_key(self) -> str:
         """Create the file of the pseudonym key if needed; return its path.
 
-        The path is relative, as the plan names it. The key has a separate folder because it must never be stored next
-        to a release.
+        It is outside of what pages read, so that no table, preview or release can contain it.
         """
-        file = self.folder / KEY_FILE
-        file.parent.mkdir(mode=0o700, exist_ok=True)
+        file = self.key_file
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with contextlib.suppress(FileExistsError), open(file, "xb", opener=open_private) as made:
             made.write(secrets.token_bytes(32))
-        return KEY_FILE
+        return str(file)
 
     def log(self, run: Run) -> None:
         """Append a run that has ended to the log."""
@@ -154,21 +173,23 @@ class Project:
 
     # -- releases ----------------------------------------------------------------------------------
 
-    def new_release(self) -> Path:
+    def new_release(self) -> tuple[Path, str]:
         """Create a private folder for the next release.
 
-        It holds the plan, with paths rewritten so that it can run from there.
+        It holds the plan, with paths rewritten so that it can run from there. Returns the folder and the plan's text.
         """
-        plan, text = self.plan(), self.text
+        text = self.text
+        plan = confined_plan(**self.confinement(text))
         folder = self.folder / "releases"
         folder.mkdir(mode=0o700, exist_ok=True)
         number = 1 + max((int(item.name) for item in folder.iterdir() if item.name.isdigit()), default=0)
         made = folder / str(number)
         made.mkdir(mode=0o700)
         named = _named_files(tomllib.loads(text), plan, self.folder)
-        moved = {given: Path(os.path.relpath(real, made)).as_posix() for given, real in named}
-        (made / PLAN_FILE).write_text(relocate(text, moved), encoding="utf-8", newline="\n")
-        return made
+        moved = {given: _seen_from(made, given, real) for given, real in named}
+        text = relocate(text, moved)
+        (made / PLAN_FILE).write_text(text, encoding="utf-8", newline="\n")
+        return made, text
 
     def finish_release(self, folder: Path, result: dict[str, Any], plan_digest: str) -> None:
         """Write the facts of a release, which mark it as complete.
@@ -202,9 +223,12 @@ class Project:
 
     def release_plan(self, number: int) -> Any:
         """Read the plan that a release was made by."""
-        from shoal.plan.plan import Plan
+        return confined_plan(**self.release_confinement(number))
 
-        return Plan.read(self.release_folder(number) / PLAN_FILE)
+    def release_confinement(self, number: int) -> dict[str, Any]:
+        """Return the plan that a release was made by; see :meth:`confinement`."""
+        folder = self.release_folder(number)
+        return self.confinement((folder / PLAN_FILE).read_text(encoding="utf-8"), folder)
 
     def check_target(self, target: Path) -> None:
         """Raise if a release must not be published to a path.
@@ -214,7 +238,7 @@ class Project:
         real = confine(self.root, target)
         projects = self.folder.parent.resolve()
         own = self.folder.resolve()
-        reserved = [own / name for name in ("releases", Path(KEY_FILE).parent, PLAN_FILE, LOG_FILE)]
+        reserved = [own / name for name in ("releases", EARLIER_KEY_FOLDER, PLAN_FILE, LOG_FILE)]
         if real.is_relative_to(projects) and not real.is_relative_to(own):
             raise InputError("The release must not be written into another project; choose another path in [output].")
         if real.parent == projects or any(real.is_relative_to(path) for path in reserved):
@@ -231,6 +255,11 @@ class Project:
         table = folder / self.facts(number)["output"]
         others = sorted(f for f in folder.iterdir() if f.is_file() and f not in (table,) and f.name != "facts.json")
         return [table, *sorted(others, key=lambda file: file.name == PLAN_FILE)]
+
+
+def _seen_from(folder: Path, given: str, real: Path) -> str:
+    """Return a path as a plan in another folder must name it."""
+    return given if Path(given).is_absolute() else Path(os.path.relpath(real, folder)).as_posix()
 
 
 def _named_files(document: dict[str, Any], plan: Any, folder: Path) -> list[tuple[str, Path]]:
@@ -254,20 +283,15 @@ class Projects:
     opened: dict[str, Project] = field(default_factory=dict)
     databases: frozenset[Database] = frozenset()
 
-    def list_names(self, session: str) -> list[str]:
-        """List the names of the projects that a session may open."""
+    def list_names(self) -> list[str]:
+        """List the names of the projects."""
         if not self.folder.is_dir():
             return []
-        names = [item.name for item in self.folder.iterdir() if (item / PLAN_FILE).is_file()]
-        return sorted(name for name in names if self._may_open(name, session))
+        return sorted(item.name for item in self.folder.iterdir() if (item / PLAN_FILE).is_file())
 
-    def _may_open(self, name: str, session: str) -> bool:
-        project = self.opened.get(name)
-        return project is None or project.owner in (None, session)
-
-    def get(self, name: str, session: str) -> Project:
+    def get(self, name: str) -> Project:
         """Return a project by name; raise LookupError if there is none."""
-        if sanitize_name(name, "") != name or not self._may_open(name, session):
+        if sanitize_name(name, "") != name:
             raise LookupError
         project = self.opened.get(name)
         if project is None:
@@ -275,10 +299,9 @@ class Projects:
             if folder.is_symlink() or not (folder / PLAN_FILE).is_file():
                 raise LookupError
             project = self.opened[name] = Project(name, folder, self.root, databases=self.databases)
-        project.owner = project.owner or session
         return project
 
-    def make(self, wanted: str, session: str | None) -> Project:
+    def make(self, wanted: str) -> Project:
         """Create a project in a new folder that only the user can read."""
         stem = sanitize_name(wanted, "project")
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -286,18 +309,19 @@ class Projects:
             name = stem if number == 1 else f"{stem}-{number}"
             with contextlib.suppress(FileExistsError):
                 (self.folder / name).mkdir(mode=0o700)
-                made = Project(name, self.folder / name, self.root, session, databases=self.databases)
+                made = Project(name, self.folder / name, self.root, databases=self.databases)
                 self.opened[name] = made
                 return made
         raise InputError("There are too many projects of this name; choose another.")
 
-    def open_path(self, path: Path, session: str | None) -> Project:
+    def open_path(self, path: Path) -> Project:
         """Create a project for a table, or for a plan and its table."""
         real = confine_table(self.root, path)
         if not real.exists():
             raise InputError("There is no such file.")
         if real.suffix.lower() != ".toml":
-            project = self.make(real.stem, session)
+            confine_readable_table(self.root, path)
+            project = self.make(real.stem)
             project.table = real
             return project
         try:
@@ -308,15 +332,15 @@ class Projects:
         if fault is not None:
             raise InputError(fault["text"])
         given = [section[key] for section, key in path_entries(tomllib.loads(text))]
-        project = self.make(real.stem, session)
-        project.save(relocate(text, {item: os.path.relpath(real.parent / item, project.folder) for item in given}))
+        project = self.make(real.stem)
+        project.save(relocate(text, {item: _seen_from(project.folder, item, real.parent / item) for item in given}))
         return project
 
-    def open_sample(self, sample: str, session: str | None) -> Project:
+    def open_sample(self, sample: str) -> Project:
         """Create a project with a sample table."""
         if sample not in SAMPLES:
             raise InputError(f"The sample must be one of {', '.join(SAMPLES)}.")
-        project = self.make(sample, session)
+        project = self.make(sample)
         if sample == "patients":
             from shoal.datasets.patients import FOLDER
 

@@ -6,10 +6,16 @@ before the page sees it:
     foreign Host (a name that was made to point here)             421
     a request caused by another site or another port              403
     a change (anything but GET) without this page's own Origin    403
-    neither cookie nor token                                      401
+    neither this prefix's cookie nor a token                      401
     a body that is too long, or does not arrive                   413, 408 (raised here, answered by the API)
 
 It also adds a strict content security policy to every response.
+
+Browsers send a cookie to every port of a host, so another server on this machine would get a cookie of the whole host,
+and could use it. Hence a session has a prefix: a random first part of every path. The cookie is for paths below that
+prefix, and each is refused without the other. Another server is never asked for the prefix, so it gets neither, and a
+prefix in the history of the browser is of no use without the cookie. (``__Host-`` and ``Secure`` do not tell ports
+apart, and SameSite counts all ports of a host as one site.)
 """
 
 from __future__ import annotations
@@ -18,7 +24,7 @@ import asyncio
 import hmac
 import json
 import secrets
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
@@ -61,12 +67,23 @@ class TooSlow(Exception):
     """The request body did not arrive in time."""
 
 
+@dataclass(frozen=True)
+class Session:
+    """One browser that presented a token: its prefix, cookie and visitor."""
+
+    prefix: str
+    cookie: str
+    visitor: str
+
+
 @dataclass
 class Guard:
     """Access control around an application.
 
     Attributes
     ----------
+    tokens
+        The token of each visitor.
     hosts
         Accepted values of the Host header, port included.
     largest
@@ -74,20 +91,23 @@ class Guard:
     patience
         Limit in seconds between two parts of a body.
     sessions
-        Cookie values of the sessions that have presented the token.
+        The sessions that have presented a token.
     """
 
     app: Application
-    token: str
+    tokens: Mapping[str, str]
     hosts: frozenset[str]
     cookie: str
     secure: bool = False
     max_upload_bytes: int = 2_000_000_000
     body_timeout: float = 20.0
-    sessions: set[str] = field(default_factory=set)
+    sessions: list[Session] = field(default_factory=list)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuse a request, or pass it on with ``scope["session"]`` set."""
+        """Refuse a request, or pass it on with its visitor and its prefix.
+
+        ``scope["visitor"]`` says whose request it is, ``scope["prefix"]`` what all paths of its pages begin with.
+        """
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
             return
@@ -108,11 +128,11 @@ class Guard:
             await self._exchange(_query_token(scope) or "", answer)
             return
         if refusal is None:
-            session = self._session(headers)
-            if session is None:
+            found = self._admit(scope, headers)
+            if found is None:
                 refusal = (401, "Open the link that shoal serve has printed: it holds the token.")
             else:
-                scope["session"] = session
+                scope = found
         if refusal is not None:
             await _send_error(answer, *refusal)
             return
@@ -135,10 +155,21 @@ class Guard:
             return 403, "A change must say which page it comes from (Origin)."
         return None
 
-    def _session(self, headers: dict[str, str]) -> str | None:
+    def _admit(self, scope: Scope, headers: dict[str, str]) -> Scope | None:
+        """Return the request as its visitor sends it; None without a right."""
         kind, _, given = headers.get("authorization", "").partition(" ")
         if kind:
-            return "token" if kind.lower() == "bearer" and self._is_token(given) else None
+            visitor = self._visitor(given) if kind.lower() == "bearer" else None
+            return None if visitor is None else {**scope, "visitor": visitor, "prefix": ""}
+        prefix, _, rest = scope["path"].removeprefix("/").partition("/")
+        session = self._session(headers, prefix)
+        if session is None:
+            return None
+        path = f"/{rest}"
+        inner = {"path": path, "raw_path": path.encode(), "visitor": session.visitor, "prefix": f"/{session.prefix}"}
+        return {**scope, **inner}
+
+    def _session(self, headers: dict[str, str], prefix: str) -> Session | None:
         try:
             found = SimpleCookie(headers.get("cookie", "")).get(self.cookie)
         except CookieError:
@@ -146,24 +177,31 @@ class Guard:
         if found is None:
             return None
         # compare all sessions, each in constant time, so that the duration discloses nothing
-        matching = [one for one in self.sessions if hmac.compare_digest(one.encode(), found.value.encode())]
+        given = f"{prefix} {found.value}".encode()
+        matching = [one for one in self.sessions if hmac.compare_digest(f"{one.prefix} {one.cookie}".encode(), given)]
         return matching[0] if matching else None
 
-    def _is_token(self, given: str) -> bool:
-        return hmac.compare_digest(given.strip().encode(), self.token.encode())
+    def _visitor(self, given: str) -> str | None:
+        """Return the visitor of a token; None if it is nobody's."""
+        sent = given.strip().encode()
+        matching = [name for name, token in self.tokens.items() if hmac.compare_digest(sent, token.encode())]
+        return matching[0] if matching else None
 
     async def _exchange(self, given: str, send: Send) -> None:
-        """Exchange the token for a cookie.
+        """Exchange the token for a prefix and its cookie.
 
         After that, the link is of no use to scripts, to other sites or to readers of the browser history.
         """
-        if not self._is_token(given):
+        visitor = self._visitor(given)
+        if visitor is None:
             await _send_error(send, 401, "The token is not this server's. Open the link that shoal serve has printed.")
             return
-        session = secrets.token_urlsafe(32)
-        self.sessions.add(session)
-        cookie = f"{self.cookie}={session}; HttpOnly; SameSite=Strict; Path=/{'; Secure' if self.secure else ''}"
-        headers = [(b"location", b"/"), (b"set-cookie", cookie.encode()), (b"content-length", b"0")]
+        session = Session(secrets.token_urlsafe(32), secrets.token_urlsafe(32), visitor)
+        self.sessions.append(session)
+        path = f"/{session.prefix}/"
+        cookie = f"{self.cookie}={session.cookie}; HttpOnly; SameSite=Strict; Path=/{session.prefix}"
+        cookie += "; Secure" if self.secure else ""
+        headers = [(b"location", path.encode()), (b"set-cookie", cookie.encode()), (b"content-length", b"0")]
         await send({"type": "http.response.start", "status": 303, "headers": headers})
         await send({"type": "http.response.body", "body": b""})
 

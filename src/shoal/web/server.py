@@ -11,7 +11,7 @@ import os
 import secrets
 import socket
 import tomllib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from shoal.web.file_access import Database, database_of
 from shoal.web.pages import Pages
 from shoal.web.projects import Project, Projects
 from shoal.web.runs import Runs
-from shoal.web.security import Guard
+from shoal.web.security import Guard, Receive, Scope, Send
 
 REQUEST_TIMEOUT_SECONDS = 15.0
 """Limit in seconds until a connection has sent a request."""
@@ -40,7 +40,8 @@ class Settings:
     ``root`` is the folder that the page may access, ``projects`` the folder of the projects. ``certificate`` and
     ``key`` are the files of TLS. ``memory`` (bytes) and ``seconds`` limit each run, ``max_upload_bytes`` each upload.
     ``databases`` are those that plans may read (``env:NAME``), in addition to that of the plan that the server is
-    started with.
+    started with. ``visitors`` are the names of people who each get a link of their own, and a folder of that name below
+    the root; without names, whoever has the one link is the owner of the whole root.
     """
 
     root: Path
@@ -55,6 +56,7 @@ class Settings:
     seconds: float = 3600.0
     max_upload_bytes: int = 2_000_000_000
     databases: tuple[str, ...] = ()
+    visitors: tuple[str, ...] = ()
 
 
 def is_loopback(host: str) -> bool:
@@ -62,35 +64,64 @@ def is_loopback(host: str) -> bool:
     return host in ("127.0.0.1", "::1", "localhost")
 
 
-def build(settings: Settings, port: int, opened: Path | None = None) -> tuple[Guard, Projects]:
-    """Build the guarded application and its projects.
+OWNER = ""
+"""Name of the one visitor of a server without names."""
+
+
+def build(settings: Settings, port: int, opened: Path | None = None) -> Guard:
+    """Build the guarded application.
 
     ``opened`` is a table or a plan to start with.
     """
-    named = {(database, None) for database in settings.databases} | _database_in(opened)
-    projects = Projects(settings.root.resolve(), settings.projects.resolve(), databases=frozenset(named))
     runs = Runs(max_concurrent=max(1, (os.cpu_count() or 1)), seconds=settings.seconds, memory=settings.memory)
-    api = Api(projects, runs)
-    first: Project | None = None if opened is None else projects.open_path(opened, None)
-    pages = [] if settings.api_only else Pages(api, first).routes()
+    started: list[tuple[Api, Project]] = []
+    apps: dict[str, Starlette] = {}
+    for visitor, projects in _projects_of_visitors(settings, opened).items():
+        api = Api(projects, runs)
+        first = None if opened is None else projects.open_path(opened)
+        if first is not None:
+            started.append((api, first))
+        pages = [] if settings.api_only else Pages(api, first).routes()
+        apps[visitor] = Starlette(routes=[*api.routes(), *pages])
+        apps[visitor].router.redirect_slashes = False
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         warming = asyncio.get_running_loop().create_task(runs.warm())
-        if first is not None:
+        for api, first in started:
             api.draft(first)
         yield
         warming.cancel()
         await runs.close()
 
-    app = Starlette(routes=[*api.routes(), *pages], lifespan=lifespan)
-    app.router.redirect_slashes = False
+    life = Starlette(lifespan=lifespan)
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await (life if scope["type"] == "lifespan" else apps[scope["visitor"]])(scope, receive, send)
+
     names = {"127.0.0.1", "localhost", "[::1]"} if is_loopback(settings.host) else {settings.host, socket.gethostname()}
     hosts = frozenset(f"{name.lower()}:{port}" for name in names)
-    token = settings.token or secrets.token_urlsafe(32)
+    tokens = {visitor: settings.token or secrets.token_urlsafe(32) for visitor in apps}
     secure = settings.certificate is not None
-    # browsers send a cookie to all ports of a machine: include the port in its name
-    return Guard(app, token, hosts, f"shoal-{port}", secure, settings.max_upload_bytes), projects
+    return Guard(app, tokens, hosts, f"shoal-{port}", secure, settings.max_upload_bytes)
+
+
+def _projects_of_visitors(settings: Settings, opened: Path | None) -> dict[str, Projects]:
+    """Return the projects of each visitor, below separate roots."""
+    databases = frozenset({(database, None) for database in settings.databases} | _database_in(opened))
+    root = settings.root.resolve()
+    if not settings.visitors:
+        return {OWNER: Projects(root, settings.projects.resolve(), databases=databases)}
+    made = {}
+    for visitor in settings.visitors:
+        own = root / visitor
+        if own.is_symlink() or (own.exists() and not own.is_dir()):
+            raise InputError(
+                f"The folder of the visitor {visitor!r} must be a folder, and no link; choose another name."
+            )
+        own.mkdir(mode=0o700, exist_ok=True)
+        made[visitor] = Projects(own, own / "shoal-projects", databases=databases)
+    return made
 
 
 def _database_in(opened: Path | None) -> set[Database]:
@@ -134,14 +165,14 @@ class _TimeoutProtocol(H11Protocol):
             self._wait()
 
 
-def serve(settings: Settings, opened: Path | None, announce: Callable[[str], None]) -> None:
+def serve(settings: Settings, opened: Path | None, announce: Callable[[Mapping[str, str]], None]) -> None:
     """Serve until interrupted.
 
-    ``announce`` is called with the link once the socket accepts connections.
+    ``announce`` is called with the link of each visitor once the socket accepts connections.
     """
     listener = _listen(settings.host, settings.port)
     port = listener.getsockname()[1]
-    guard, _ = build(settings, port, opened)
+    guard = build(settings, port, opened)
     url_host = f"[{settings.host}]" if ":" in settings.host else settings.host
     scheme = "https" if settings.certificate else "http"
     config = uvicorn.Config(
@@ -159,7 +190,7 @@ def serve(settings: Settings, opened: Path | None, announce: Callable[[str], Non
         ssl_certfile=settings.certificate,
         ssl_keyfile=settings.key,
     )
-    announce(f"{scheme}://{url_host}:{port}/?token={guard.token}")
+    announce({name: f"{scheme}://{url_host}:{port}/?token={token}" for name, token in guard.tokens.items()})
     uvicorn.Server(config).run(sockets=[listener])
 
 

@@ -1,6 +1,6 @@
 """Worker process for one job: JSON lines in, JSON lines out.
 
-    in    {"action": "release", "plan": "/project/plan.toml", ...}
+    in    {"action": "release", "plan": {"text": "[source] ...", "root": "/data", ...}, ...}
     out   {"event": "progress", "step": "verifying", "done": null}
           {"event": "partial", "data": {...}}    a partial result; the work continues
           {"event": "result", "data": {...}}     or     {"event": "error", "kind": "PlanError", "text": "..."}
@@ -28,6 +28,7 @@ from typing import IO, TYPE_CHECKING, Any
 from shoal.errors import InfeasibleError, InputError, PlanError, ShoalError
 from shoal.runtime import signals
 from shoal.utility.labels import parse_number
+from shoal.web.file_access import confine, confine_readable_table, confine_table, confined_plan
 
 if TYPE_CHECKING:
     from shoal.advice.profile import Profile
@@ -113,12 +114,19 @@ def _terminate_with_server() -> None:
 
 
 def _read(job: Job) -> tuple[Plan, Source]:
-    from shoal.plan.plan import Plan
+    """Read the plan of a job, and check again which files it names.
 
-    plan = Plan.read(job["plan"])
+    The text is the one that the server has checked. Files may have been replaced by links since.
+    """
+    plan = confined_plan(**job["plan"])
     if plan.source is None:
         raise PlanError("The plan must say where the table is ([source]).")
     return plan, plan.source
+
+
+def _released(job: Job) -> Path:
+    """Return the path of the release that a job is about."""
+    return confine_table(Path(job["plan"]["root"]), Path(job["released"]))
 
 
 # -- actions -----------------------------------------------------------------------------------------
@@ -133,6 +141,7 @@ def draft(job: Job, progress: EventWriter) -> dict[str, Any]:
     from shoal.plan.plan import Plan
 
     table = Path(job["table"])
+    confine_readable_table(Path(job["root"]), table)
     if job.get("sample"):
         import pyarrow.csv
 
@@ -340,7 +349,7 @@ def release(job: Job, progress: EventWriter) -> dict[str, Any]:
     plan, _ = _read(job)
     if plan.output is None:
         raise PlanError("The plan must say how the release is called ([output]).")
-    target = Path(job["folder"]) / plan.output.path.name
+    target = confine(Path(job["plan"]["root"]), Path(job["plan"]["folder"])) / plan.output.path.name
     by_levels = plan.method.name in ("full-domain", "levels")  # only such a recoding can be saved
     moved = replace(plan, output=replace(plan.output, path=target))
     made = pipeline.release(moved, save_recoding=by_levels, progress=progress)
@@ -419,7 +428,7 @@ def compare(job: Job, progress: EventWriter) -> dict[str, Any]:
 
     plan, source = _read(job)
     progress("comparing", None)
-    released = Table(Path(job["released"]))
+    released = Table(_released(job))
     data: dict[str, Any] = plain(compare_tables(source, released.path, plan, engine=plan.engine).to_dict())
     progress.report_partial(data)
     with open_tables(plan.engine) as tables:
@@ -451,7 +460,7 @@ def attack(job: Job, progress: EventWriter) -> dict[str, Any]:
 
     plan, source = _read(job)
     progress("attacking", None)
-    found = attack_table(Path(job["released"]), plan, original=source, engine=plan.engine)
+    found = attack_table(_released(job), plan, original=source, engine=plan.engine)
     data: dict[str, Any] = plain(found.to_dict())
     return data
 

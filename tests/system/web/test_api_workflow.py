@@ -572,7 +572,7 @@ def test_pseudonym_key_is_made_and_not_handed_out(server):
     assert answer["error"] is None
     assert "pseudonym = true" in answer["plan"]
     folder = server.root / "shoal-projects" / project
-    key = folder / "keys" / "pseudonyms"
+    (key,) = (server.data / "shoal" / "keys").glob(f"{project}-*")
     assert (key.stat().st_mode & 0o077, key.parent.stat().st_mode & 0o077) == (0, 0)
     assert len(key.read_bytes()) == 32
     assert server.act(project, action="check")["result"]["rehearsal"]["released"] > 0
@@ -595,7 +595,7 @@ def test_shifted_and_relative_dates(server):
     project = visits(server)
     answer = change(server, project, {"column": "seen", "dates": "shift"})
     assert answer["error"] is None
-    assert 'pseudonym_key = "keys/pseudonyms"' in answer["plan"]
+    assert f'pseudonym_key = "{server.data}/shoal/keys/' in answer["plan"]
     assert server.act(project, action="check")["result"].get("refused") is None
     page = server.ask("GET", f"/p/{project}/columns")[2].decode()
     assert '<option value="shift" selected>' in page

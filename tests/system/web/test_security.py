@@ -5,15 +5,18 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import re
 import select
 import socket
 import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
+from shoal.errors import InputError
 from tests.builders.server import COMMAND, Server
 
 PRIVATE = ["/", "/p/patients/columns", "/api/projects", "/api/files", "/api/openapi.json", "/static/app.js"]
@@ -36,16 +39,63 @@ def test_wrong_token_in_the_link_sets_no_cookie(server):
 def test_token_is_exchanged_for_a_strict_cookie(server):
     """Scripts and other sites do not get the cookie."""
     status, headers, _ = server.ask("GET", f"/?token={server.token}", bare="yes")
-    assert (status, headers["location"]) == (303, "/")
-    cookie = headers["set-cookie"]
+    assert status == 303
+    cookie, prefix = headers["set-cookie"], headers["location"]
     assert "HttpOnly" in cookie
     assert "SameSite=Strict" in cookie
-    assert server.token not in cookie
-    assert server.ask("GET", "/", cookie=cookie.partition(";")[0])[0] == 200
+    assert server.token not in cookie + prefix
+    assert server.ask("GET", prefix, cookie=cookie.partition(";")[0])[0] == 200
 
 
-def cookie_of(server):
-    return server.ask("GET", f"/?token={server.token}", bare="yes")[1]["set-cookie"].partition(";")[0]
+def enter(server, token=None):
+    """Follow a link as a browser does; return the cookie and the prefix."""
+    headers = server.ask("GET", f"/?token={token or server.token}", bare="yes")[1]
+    return headers["set-cookie"].partition(";")[0], headers["location"].rstrip("/")
+
+
+def test_cookie_and_path_prefix_are_useless_alone(server):
+    """A cookie of the whole host would go to servers on its other ports.
+
+    The browser sends this one only with paths that no other server is asked for.
+    """
+    cookie, prefix = enter(server)
+    other, elsewhere = enter(server)
+    assert server.ask("GET", f"{prefix}/api/projects", cookie=cookie)[0] == 200
+    for path in ("/", "/api/projects", "/static/app.js", f"{elsewhere}/api/projects", f"/x{prefix}/api/projects"):
+        assert server.ask("GET", path, cookie=cookie)[0] == 401, path
+    assert server.ask("GET", f"{prefix}/api/projects", cookie=other)[0] == 401
+    assert server.ask("GET", f"{prefix}/api/projects", bare="yes")[0] == 401
+
+
+def test_cookie_is_not_sent_to_another_port(server):
+    """By the rules of RFC 6265, as Python's cookie jar applies them."""
+    import http.cookiejar
+    import http.server
+    import urllib.request
+
+    heard = []
+
+    class Other(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            heard.append(self.headers.get("Cookie"))
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    jar = http.cookiejar.CookieJar()
+    browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar))
+    with browser.open(server.link) as page:
+        assert page.status == 200
+    assert all(len(cookie.path) > 40 for cookie in jar)
+    with http.server.HTTPServer(("127.0.0.1", 0), Other) as other:
+        thread = threading.Thread(target=lambda: [other.handle_request() for _ in range(3)])
+        thread.start()
+        for path in ("/", "/api/projects", "/p/patients/columns"):
+            browser.open(f"http://127.0.0.1:{other.server_port}{path}").close()
+        thread.join()
+    assert heard == [None, None, None]
 
 
 @pytest.mark.parametrize(
@@ -62,15 +112,16 @@ def test_foreign_host_is_refused_even_with_the_token(server, host):
 def test_foreign_origin_is_refused(server, origin):
     given = origin.format(port=server.port)
     for method, path in (("POST", "/api/projects"), ("GET", "/api/projects")):
-        assert server.ask(method, path, {"sample": "patients"}, cookie=cookie_of(server), Origin=given)[0] == 403
+        cookie, prefix = enter(server)
+        assert server.ask(method, prefix + path, {"sample": "patients"}, cookie=cookie, Origin=given)[0] == 403
         assert server.ask(method, path, {"sample": "patients"}, Origin=given)[0] == 403
 
 
 def test_change_by_cookie_needs_an_origin(server):
-    cookie = cookie_of(server)
-    assert server.ask("POST", "/api/projects", {"sample": "patients"}, cookie=cookie)[0] == 403
-    assert server.ask("DELETE", "/api/projects/x/runs/y", cookie=cookie)[0] == 403
-    made = server.ask("POST", "/api/projects", {"sample": "patients"}, cookie=cookie, Origin=server.address)
+    cookie, prefix = enter(server)
+    assert server.ask("POST", f"{prefix}/api/projects", {"sample": "patients"}, cookie=cookie)[0] == 403
+    assert server.ask("DELETE", f"{prefix}/api/projects/x/runs/y", cookie=cookie)[0] == 403
+    made = server.ask("POST", f"{prefix}/api/projects", {"sample": "patients"}, cookie=cookie, Origin=server.address)
     assert made[0] == 201
 
 
@@ -81,9 +132,11 @@ def test_cross_site_requests_are_refused(server, site):
     Another port of this machine is the same site to a browser.
     """
     for mode in ("no-cors", "navigate", "cors"):
-        headers = {"cookie": cookie_of(server), "Sec_Fetch_Site": site, "Sec_Fetch_Mode": mode}
-        assert server.ask("GET", "/api/projects", **headers)[0] == 403
-        assert server.ask("POST", "/api/projects", {"sample": "patients"}, **headers, Origin=server.address)[0] == 403
+        cookie, prefix = enter(server)
+        headers = {"cookie": cookie, "Sec_Fetch_Site": site, "Sec_Fetch_Mode": mode}
+        path = f"{prefix}/api/projects"
+        assert server.ask("GET", path, **headers)[0] == 403
+        assert server.ask("POST", path, {"sample": "patients"}, **headers, Origin=server.address)[0] == 403
 
 
 def test_every_answer_has_security_headers(server):
@@ -182,14 +235,165 @@ def test_hierarchy_file_outside_is_not_read(server, tmp_path):
     assert "secret-value" not in json.dumps(answer)
 
 
-def test_sessions_do_not_see_tables_of_each_other(server):
-    one, other = cookie_of(server), cookie_of(server)
-    made = server.ask("POST", "/api/projects", {"sample": "patients"}, cookie=one, Origin=server.address)
+def test_one_link_is_one_owner(server):
+    """Two browsers with the link see the same projects."""
+    (one, here), (other, there) = enter(server), enter(server)
+    made = server.ask("POST", f"{here}/api/projects", {"sample": "patients"}, cookie=one, Origin=server.address)
     project = json.loads(made[2])["project"]
-    assert server.ask("GET", f"/api/projects/{project}", cookie=one)[0] == 200
-    assert server.ask("GET", f"/api/projects/{project}", cookie=other)[0] == 404
-    assert server.ask("GET", f"/p/{project}/table", cookie=other)[0] == 404
-    assert project not in json.loads(server.ask("GET", "/api/projects", cookie=other)[2])["projects"]
+    assert server.ask("GET", f"{there}/api/projects/{project}", cookie=other)[0] == 200
+    assert project in json.loads(server.ask("GET", f"{there}/api/projects", cookie=other)[2])["projects"]
+
+
+def test_visitors_see_nothing_of_each_other(tmp_path):
+    """Uploads, projects and runs, by name, by path and by a plan."""
+    (tmp_path / "common.csv").write_text("name,age\nSecretPerson,1\n")
+    server = Server(tmp_path, "--visitors", "anna,ben")
+    try:
+        assert server.first_line.startswith("anna: ")
+        anna, ben = server.token, re.search(r"ben: \S+token=(\S+)", server.process.stdout.readline())[1]
+
+        def ask(token, method, path, body=None):
+            status, _, text = server.ask(method, path, body, bare="yes", Authorization=f"Bearer {token}")
+            return status, json.loads(text)
+
+        status, made = ask(anna, "POST", "/api/uploads?name=clinic.csv", "name,age\nSecretPerson,1\nOther,2\n")
+        assert status == 201
+        server.finish(made["project"], made["run"])
+        run, project = made["run"], made["project"]
+        assert (tmp_path / "anna" / "shoal-projects" / project / "clinic.csv").is_file()
+        assert ask(ben, "GET", "/api/projects") == (200, {"projects": []})
+        assert ask(ben, "GET", "/api/files") == (200, {"path": "", "folders": [], "files": []})
+        for path in ("../anna", "..", "anna", "../common.csv", "common.csv", f"{tmp_path}/anna"):
+            assert ask(ben, "GET", f"/api/files?path={path}")[0] == 422
+            assert ask(ben, "POST", "/api/projects", {"path": path})[0] == 422
+        assert ask(ben, "POST", "/api/projects", {"path": "../anna/shoal-projects/clinic/clinic.csv"})[0] == 422
+        for path in ("", "/plan", f"/runs/{run}", "/releases/1"):
+            assert ask(ben, "GET", f"/api/projects/{project}{path}")[0] == 404
+        # a project of the same name is another project, with other runs
+        own = ask(ben, "POST", "/api/uploads?name=clinic.csv", "name,age\nBen,1\nBob,2\n")[1]
+        assert own["project"] == project
+        assert ask(ben, "GET", f"/api/projects/{project}/runs/{run}")[0] == 404
+        end = time.monotonic() + 60
+        while time.monotonic() < end and not ask(ben, "GET", f"/api/projects/{project}")[1]["plan"]:
+            time.sleep(0.1)
+        plan = '[source]\npath = "../../../anna/shoal-projects/clinic/clinic.csv"\n'
+        assert "below the folder" in ask(ben, "PUT", f"/api/projects/{project}/plan", plan)[1]["error"]
+        cookie, prefix = enter(server, ben)
+        page = server.ask("GET", f"{prefix}/", cookie=cookie)[2].decode()
+        assert "anna" not in page
+        assert "SecretPerson" not in page
+    finally:
+        server.stop()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [("--visitors", "0"), ("--visitors", "../x,ben"), ("--visitors", "Ben,ben"), ("--visitors", "a,,b"),
+     ("--visitors", "2", "own.csv"), ("--visitors", "2", "--projects", "p"), ("--visitors", "2", "--api-only")],
+)  # fmt: skip
+def test_visitors_without_folders_of_their_own_are_refused(tmp_path, options):
+    (tmp_path / "own.csv").write_text("a,b\n1,2\n")
+    done = subprocess.run(
+        [*COMMAND, *options, "--no-open"], capture_output=True, text=True, cwd=tmp_path, timeout=60,
+        env={**os.environ, "SHOAL_TOKEN": "a-token-of-sufficient-length"},
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "isitors" in done.stderr
+
+
+def test_folder_of_a_visitor_is_no_link(tmp_path):
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root" / "ben").symlink_to(tmp_path)
+    done = subprocess.run(
+        [*COMMAND, "--visitors", "ben", "--root", "root", "--no-open"], capture_output=True, text=True, cwd=tmp_path,
+        timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 2
+
+
+@pytest.mark.parametrize("action", ["look", "check", "release", "levels", "explore", "minimal"])
+def test_worker_reads_the_plan_that_was_checked(tmp_path, action):
+    """No plan and no link that was put there after the check."""
+    from shoal.web import worker
+    from shoal.web.api import Api
+    from shoal.web.projects import Projects
+    from shoal.web.runs import Runs
+
+    jobs = []
+
+    class Waiting(Runs):
+        def start(self, project, job, on_done, on_partial=None):
+            jobs.append(json.loads(json.dumps(job)))
+
+    root = tmp_path / "root"
+    root.mkdir()
+    (tmp_path / "secret.csv").write_text("name,age,zip,nationality,condition\nSecretPerson,1,2,3,4\n" * 5)
+    projects = Projects(root, root / "shoal-projects")
+    project = projects.open_sample("patients")
+    own = project.folder / "patients.csv"
+    Api(projects, Waiting()).begin(project, {"action": action, "column": "age"})
+    (job,) = jobs
+    text = project.text
+    project.save(text.replace('path = "patients.csv"', f'path = "{tmp_path}/secret.csv"'))
+    events = []
+
+    class Writer(worker.EventWriter):
+        def emit(self, event, **fields):
+            events.append(fields)
+
+    done = worker.ACTIONS[action](job, Writer(None))
+    assert "SecretPerson" not in json.dumps([done, events], default=str)
+    own.unlink()
+    own.symlink_to(tmp_path / "secret.csv")
+    with pytest.raises(InputError, match="below the folder"):
+        worker.ACTIONS[action](job, Writer(None))
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-16-le", "latin-1", "cp1252"])
+@pytest.mark.parametrize("location", ["data", "earlier", "copied", "renamed", "digits"])
+def test_no_key_is_read_as_a_table(tmp_path, monkeypatch, encoding, location):
+    """Whatever its encoding, its place below the root and its name."""
+    from shoal.web.projects import Projects
+
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home" / "data"))
+    projects = Projects(tmp_path, tmp_path / "shoal-projects")
+    project = projects.open_sample("patients")
+    made = Path(project.ensure_pseudonym_key())
+    assert (made.stat().st_mode & 0o077, made.parent.stat().st_mode & 0o077) == (0, 0)
+    key = bytes.fromhex("9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08")
+    (project.folder / "keys").mkdir()
+    paths = {
+        "data": made,
+        "earlier": project.folder / "keys" / "pseudonyms",
+        "copied": project.folder / "key",
+        "renamed": project.folder / "key.csv",
+        "digits": project.folder / "key.txt",
+    }
+    if location != "data":
+        paths[location].write_bytes(key.hex().encode() + b"\n" if location == "digits" else key)
+    for section in ("source", "csv"):
+        text = project.text
+        if section == "source":
+            text = text.replace(
+                'path = "patients.csv"', f'path = "{paths[location]}"\nencoding = "{encoding}"\nformat = "csv"', 1
+            )
+        else:
+            tree = '{ tree = { America = ["USA", "Canada"], Asia = ["China", "Japan", "India"] } }'
+            assert tree in text
+            text = text.replace(tree, f'{{ csv = "{paths[location]}" }}')
+        before = project.text
+        project.save(text)
+        with pytest.raises(InputError, match=r"below the folder|holds a key"):
+            project.plan()
+        project.save(before)
+    with pytest.raises(InputError, match=r"below the folder|holds a key"):
+        projects.open_path(paths[location])
+    project.save(project.text.replace("[output]\n", f'[output]\npseudonym_key = "{made}"\n'))
+    assert project.plan().output.pseudonym_key == made  # to make pseudonyms, it is read
+    other = projects.open_sample("patients")
+    other.save(project.text)
+    with pytest.raises(InputError, match="below the folder"):
+        other.plan()  # the key of another project
 
 
 def send_parts(server, name, parts):
@@ -493,7 +697,7 @@ def test_slow_body_is_not_waited_for():
 
     headers = [(b"host", b"here:1"), (b"authorization", b"Bearer secret")]
     scope = {"type": "http", "method": "POST", "path": "/api/projects", "query_string": b"", "headers": headers}
-    guard = Guard(app, "secret", frozenset({"here:1"}), "cookie", body_timeout=0.1)
+    guard = Guard(app, {"": "secret"}, frozenset({"here:1"}), "cookie", body_timeout=0.1)
     start = time.monotonic()
     asyncio.run(guard(scope, begun, nowhere))
     assert found == ["too slow"]

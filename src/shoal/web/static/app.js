@@ -1,6 +1,6 @@
 // The page's behaviour: a click is a change of the plan or a run, asked of the API; then the new page is put in.
 import * as bins from "./bins.js";
-import { call, here, project } from "./calls.js";
+import { call, here, prefix, project } from "./calls.js";
 import * as plan from "./plan.js";
 import { outdate, refresh, refuse } from "./swap.js";
 import * as tree from "./tree.js";
@@ -41,7 +41,7 @@ async function open(method, path, body, type) {
   try {
     refuse("");
     const told = await call(method, path, body, type);
-    location.href = `/p/${encodeURIComponent(told.project)}/columns`;
+    location.href = `${prefix}/p/${encodeURIComponent(told.project)}/columns`;
   } catch (error) {
     refuse(error.message);
   }
@@ -58,8 +58,8 @@ document.addEventListener("click", async (event) => {
   const button = event.target.closest("button, svg [data-changes]");
   if (!button) return;
   const data = button.dataset;
-  if (data.sample) await open("POST", "/api/projects", { sample: data.sample });
-  else if (data.open) await open("POST", "/api/projects", { path: data.open });
+  if (data.sample) await open("POST", `${prefix}/api/projects`, { sample: data.sample });
+  else if (data.open) await open("POST", `${prefix}/api/projects`, { path: data.open });
   else if (data.run) await start(JSON.parse(data.run));
   else if (data.cancel) await call("DELETE", here(`/runs/${encodeURIComponent(data.cancel)}`)).then(refresh);
   else if (data.changes) await change(JSON.parse(data.changes));
@@ -162,9 +162,9 @@ document.addEventListener("submit", async (event) => {
     await start({ action: "explore", methods, ks, seconds: Number(document.getElementById("seconds").value) });
   } else if (form.id === "upload-form") {
     const file = document.getElementById("upload").files[0];
-    await open("POST", `/api/uploads?name=${encodeURIComponent(file.name)}`, file, "application/octet-stream");
+    await open("POST", `${prefix}/api/uploads?name=${encodeURIComponent(file.name)}`, file, "application/octet-stream");
   } else if (form.id === "paste-form") {
-    await open("POST", "/api/uploads?name=pasted.csv", document.getElementById("paste").value, "application/octet-stream");
+    await open("POST", `${prefix}/api/uploads?name=pasted.csv`, document.getElementById("paste").value, "application/octet-stream");
   }
 });
 

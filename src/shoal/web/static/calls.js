@@ -21,5 +21,7 @@ export function answered(status) {
   return status === 401 ? said.link : said.answered.replace("{status}", status);
 }
 
+// What all paths of this page begin with: another server on this machine does not know it.
+export const prefix = document.body.dataset.prefix;
 export const project = () => document.querySelector("main").dataset.project;
-export const here = (rest) => `/api/projects/${encodeURIComponent(project())}${rest}`;
+export const here = (rest) => `${prefix}/api/projects/${encodeURIComponent(project())}${rest}`;
