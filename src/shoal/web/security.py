@@ -182,7 +182,7 @@ class Guard:
         return matching[0] if matching else None
 
     def _visitor(self, given: str) -> str | None:
-        """Return the visitor of a token; None if it is nobody's."""
+        """Return the visitor of a token; None for an unknown one."""
         sent = given.strip().encode()
         matching = [name for name, token in self.tokens.items() if hmac.compare_digest(sent, token.encode())]
         return matching[0] if matching else None
