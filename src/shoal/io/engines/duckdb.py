@@ -44,7 +44,15 @@ from shoal.io.engines.sql_engine import SqlEngine
 from shoal.io.formats import FORMATS, PLAIN, STANDARD, Format, Writing, format_of, writer_of
 from shoal.io.formats.adbc import query_database
 from shoal.io.formats.compression import compression_of, convert_to_utf8, unpack_to_file
-from shoal.io.formats.csv_dialect import RELEASED, CsvFormat, check_same_header, detect, has_reliable_names, is_cp1252
+from shoal.io.formats.csv_dialect import (
+    RELEASED,
+    CsvFormat,
+    check_same_header,
+    detect,
+    has_reliable_names,
+    is_cp1252,
+    refuse_carriage_returns,
+)
 from shoal.io.formats.object_store import Store
 from shoal.io.formats.partitioned import Parts, check_no_duplicates, find_parts, read_runs
 from shoal.io.formats.postgres import Postgres, TableQuery
@@ -382,6 +390,7 @@ class DuckDBEngine(SqlEngine):
             if path.suffix.lower() == ".parquet":
                 self._write_parquet(table, query, path)
             else:
+                refuse_carriage_returns(table.columns, OutputError)
                 header = io.StringIO()
                 csv.writer(header, lineterminator="\n").writerow(table.columns)
                 # our own header: DuckDB would rename columns that differ only in case; the suffix is the end

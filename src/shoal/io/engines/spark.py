@@ -29,7 +29,7 @@ from shoal.io.engines.spark_session import is_spark_frame, megabytes, require_py
 from shoal.io.engines.spark_shared_session import OpenSession, open_session
 from shoal.io.engines.sql_engine import SqlEngine
 from shoal.io.formats import PLAIN, Writing
-from shoal.io.formats.csv_dialect import RELEASED
+from shoal.io.formats.csv_dialect import RELEASED, refuse_carriage_returns
 from shoal.runtime.templates import fill_template
 
 if TYPE_CHECKING:
@@ -336,6 +336,7 @@ class SparkEngine(SqlEngine):
         form = path.suffix.lower().removeprefix(".")
         frame = self._sorted(table)
         if form == "csv":
+            refuse_carriage_returns(table.columns, OutputError)
             frame = frame.selectExpr(*(_written(name, kind) for name, kind in frame.dtypes))
         writer = frame.toDF(*table.columns).write.format(form)
         if form == "csv":

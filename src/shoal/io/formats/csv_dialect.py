@@ -119,6 +119,8 @@ def detect(path: Path, given: CsvFormat) -> CsvFormat:
             f"{SAMPLE_BYTES:,} bytes; it has more. Check the delimiter, or leave columns out."
         )
     header = _has_header(records) if given.header is None else given.header
+    if header:
+        refuse_carriage_returns(records[0], TableError)
     names = given.names or (
         tuple(name.strip() if given.trim else name for name in records[0])
         if header
@@ -132,6 +134,19 @@ def detect(path: Path, given: CsvFormat) -> CsvFormat:
         names = rename_duplicates(names)
     skip = _blank_lines(sample)
     return replace(given, delimiter=delimiter, quote=quote, header=header, encoding=encoding, names=names, skip=skip)
+
+
+def refuse_carriage_returns(names: Sequence[str], error: type[InputError]) -> None:
+    """Raise if a header of a CSV would have a carriage return in a name.
+
+    The engine takes it for the end of the header, in quotes too, and reads no row.
+    """
+    found = [position for position, name in enumerate(names, 1) if "\r" in name]
+    if found:
+        raise error(
+            f"No column name in a CSV may contain a carriage return; that of column {found[0]} of {len(names)} does. "
+            f"Rename the column, or use Parquet."
+        )
 
 
 def rename_duplicates(names: Sequence[str]) -> tuple[str, ...]:
