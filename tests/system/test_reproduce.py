@@ -13,9 +13,12 @@ from typer.testing import CliRunner
 
 from shoal.cli.app import app
 from shoal.errors import OutputError
-from shoal.papers import enhanced_models, identifiability, microaggregation, switching
+from shoal.papers import enhanced_models, identifiability, microaggregation, sources, switching
+from shoal.papers.adult_hierarchies import HEIGHTS, HIERARCHIES
 from shoal.papers.page import Section, to_html, to_markdown
 from shoal.report.line_chart import line_chart
+from shoal.schema.tree_hierarchies import declared_paths
+from tests.builders.adult_files import write_adult
 
 
 def test_missing_data_is_named(tmp_path, monkeypatch):
@@ -29,6 +32,45 @@ def test_missing_data_is_named(tmp_path, monkeypatch):
     assert "sdcMicro" in page
     assert "Table 8" in page  # needs no data
     assert (tmp_path / "pages" / "papers.html").read_text().startswith("<!DOCTYPE html>")
+
+
+@pytest.mark.parametrize("below", ["", "adult"])
+def test_uci_files_are_found(tmp_path, monkeypatch, below):
+    write_adult(tmp_path / below, 20)
+    monkeypatch.setenv("SHOAL_DATA", str(tmp_path))
+    table = sources.adult()
+    assert table is not None
+    assert table.num_rows == 38  # two records have an unknown value
+
+
+def test_uci_files_alone_suffice(tmp_path, monkeypatch):
+    """The two files of UCI and nothing else: every section of Adult runs."""
+    write_adult(tmp_path / "data")
+    monkeypatch.setenv("SHOAL_DATA", str(tmp_path / "data"))
+    for module in (switching, enhanced_models):
+        monkeypatch.setattr(module, "SEEDS", 1)
+    result = CliRunner().invoke(app, ["reproduce", "--out", str(tmp_path / "pages"), "--json"])
+    assert result.exit_code == 0, result.exception
+    missing = json.loads(result.stdout)["lacking"]
+    assert [title.split(":")[0] for title in missing] == ["Tables 1 and 2", "Section 6"]  # Census, ARX's hierarchies
+    page = (tmp_path / "pages" / "papers.md").read_text()
+    for title in ("Table 7", "Figure 1", "Figure 2", "Figures 2(a) and 3(a)", "Table 1: accuracy", "Table 2: patterns"):
+        assert f"### {title}" in page
+
+
+def test_hierarchies_have_the_papers_heights():
+    for name, hierarchy in HIERARCHIES.items():
+        values = [path[0] for path in declared_paths(hierarchy)] or (["17", "90"] if name == "age" else ["a", "b"])
+        assert hierarchy.bind(values, False).height + 1 == HEIGHTS[name]
+
+
+def test_hierarchies_list_every_value_of_adult(shared_data, monkeypatch):
+    monkeypatch.setenv("SHOAL_DATA", str(shared_data))
+    table = sources.adult()
+    assert table.num_rows == 45222
+    for name, hierarchy in HIERARCHIES.items():
+        hierarchy.bind(sorted(set(table[name].to_pylist())), False)
+    assert len(set(table["workclass"].to_pylist())) == 7  # Table 9 says 8
 
 
 def test_existing_page_needs_overwrite(tmp_path, monkeypatch):

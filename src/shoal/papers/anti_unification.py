@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.papers.page import Section
-from shoal.papers.sources import data_folder, missing_data
+from shoal.papers.sources import adult_file, missing_data
 from shoal.report.line_chart import line_chart
 
 if TYPE_CHECKING:
@@ -39,24 +39,24 @@ COLUMNS = (0, 1, 3, 5, 6, 8, 9, 13)  # age, workclass, education, marital, occup
 
 def sections() -> list[Section]:
     """Return both tables: accuracies, patterns and discarded records."""
-    folder = data_folder()
-    if folder is None or not (folder / "adult" / "adult.data").exists():
+    training = adult_file("adult.data")
+    if training is None:
         return [Section("Tables 1 and 2: the 32,561 training records of Adult", missing_data=missing_data("adult"))]
-    lines = (folder / "adult" / "adult.data").read_text(encoding="utf-8").splitlines()
+    lines = training.read_text(encoding="utf-8").splitlines()
     cells = [[cell.strip() for cell in line.split(",")] for line in lines if line.count(",") == 14]
-    return [_table_1(folder), _table_2(*_codes(cells))]
+    return [_table_1(training, adult_file("adult.test")), _table_2(*_codes(cells))]
 
 
-def _table_1(folder: Path) -> Section:
+def _table_1(training: Path, unseen: Path | None) -> Section:
     title = "Table 1: accuracy of a decision tree, in per cent"
     if importlib.util.find_spec("sklearn") is None:
         return Section(title, missing_data="Needs scikit-learn: pip install 'shoal[learn]'.")
-    if not (folder / "adult" / "adult.test").exists():
+    if unseen is None:
         return Section(title, missing_data=missing_data("adult"))
     from shoal.papers.classifier import ORDERS, TESTS, adult_records, compare_trees
 
     sizes = tuple(PAPER["<", ">"])
-    found = compare_trees(*adult_records(folder), sizes)
+    found = compare_trees(adult_records(training), adult_records(unseen), sizes)
     rows: list[tuple[object, ...]] = [
         ("the originals", test, "", ORIGINALS[test], found.originals[test], "") for test in TESTS
     ]

@@ -52,19 +52,16 @@ class TreeComparison:
     sizes: dict[tuple[str, str, int], tuple[int, int]]
 
 
-def adult_records(folder: Path) -> tuple[pa.Table, pa.Table]:
-    """Return the 32561 training and the 16281 test records of Adult.
+def adult_records(path: Path) -> pa.Table:
+    """Return the records of a file of Adult.
 
     They have eight attributes and salary; `?` is a value.
     """
     import pyarrow as pa
 
-    tables = []
-    for name in ("adult.data", "adult.test"):
-        with (folder / "adult" / name).open(newline="", encoding="utf-8") as lines:
-            records = [row for row in csv.reader(lines, skipinitialspace=True) if len(row) == 15]
-        tables.append(pa.table({title: [row[i].rstrip(".") for row in records] for title, i in ADULT_COLUMNS}))
-    return tables[0], tables[1]
+    with path.open(newline="", encoding="utf-8") as lines:
+        records = [row for row in csv.reader(lines, skipinitialspace=True) if len(row) == 15]
+    return pa.table({title: [row[i].rstrip(".") for row in records] for title, i in ADULT_COLUMNS})
 
 
 def compare_trees(originals: pa.Table, unseen: pa.Table, sizes: Sequence[int]) -> TreeComparison:

@@ -13,7 +13,7 @@ from shoal.datasets.patients import CATEGORIES
 from shoal.methods import FullDomain, TopDown
 from shoal.models import KAnonymity, Model, PAlphaSensitive, PPlusAlphaSensitive, PSensitive
 from shoal.papers.page import Section
-from shoal.papers.sources import ADULT_COLUMNS, adult, adult_schema, missing_data, with_condition
+from shoal.papers.sources import ADULT_COLUMNS, adult, adult_schema, arx_schema, missing_data, with_condition
 from shoal.pipeline.run import anonymize, minimal_recodings
 from shoal.plan.plan import Plan
 from shoal.report.line_chart import line_chart
@@ -34,8 +34,8 @@ def sections() -> list[Section]:
         return [_table_8(), Section("Section 6: the experiments on Adult", missing_data=missing_data("adult"))]
     return [
         _table_8(),
-        _similarity(table, "paper", "hierarchies of the paper's heights"),
-        _similarity(table, "arx", "ARX's hierarchies"),
+        _similarity(table, adult_schema(), "hierarchies of the paper's heights"),
+        _similarity(table, arx_schema(), "ARX's hierarchies"),
         _by_size(table),
         _by_parameters(table),
         _by_alpha(table),
@@ -75,9 +75,11 @@ def _models(p: int, alpha: float) -> dict[str, Model]:
     }
 
 
-def _similarity(table: pa.Table, hierarchies: str, called: str) -> Section:
+def _similarity(table: pa.Table, schema: Schema | None, called: str) -> Section:
+    title = f"Section 6: minimal tables and the similarity attack, {called} (p = 2, k = 4, α = 2)"
+    if schema is None:
+        return Section(title, missing_data=missing_data("hierarchies"))
     paper = {"p-sensitive": (21, 13), "(p, α)": (30, 7), "(p+, α)": (28, 3)}
-    schema = adult_schema(hierarchies=hierarchies)
     rows = []
     for name, model in _models(2, 2).items():
         found = [
@@ -90,7 +92,7 @@ def _similarity(table: pa.Table, hierarchies: str, called: str) -> Section:
             (name, *paper[name], float(np.mean([len(run) for run in found])), float(np.mean(vulnerable)), exposed)
         )
     return Section(
-        f"Section 6: minimal tables and the similarity attack, {called} (p = 2, k = 4, α = 2)",
+        title,
         (
             "model",
             "paper: minimal",

@@ -6,23 +6,24 @@ SHOAL_DATA is an environment variable.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shoal.datasets.patients import CATEGORIES
-from shoal.schema import Column, Role, Schema, read_table
+from shoal.papers.adult_hierarchies import HIERARCHIES
+from shoal.schema import Column, Hierarchy, Role, Schema, read_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-MISSING_DATA_MESSAGE = (
-    "Needs {what}, which is not part of shoal: {origin}. Put it below a folder, and name the folder in SHOAL_DATA."
-)
+MISSING_DATA_MESSAGE = "Needs {origin}. This is not part of shoal. Put it into a folder, and name the folder in SHOAL_DATA."
 ORIGINS = {
-    "adult": "the Adult files adult.data and adult.test of the UCI Machine Learning Repository, as adult/",
+    "adult": "the files adult.data and adult.test of the UCI Machine Learning Repository",
+    "hierarchies": "ARX's hierarchies of Adult as adult/hierarchies/arx/*.csv (they come with ARX's examples)",
     "census": "the CASC Census reference file as casc/census.csv (it comes with the R package sdcMicro)",
 }
 ADULT_COLUMNS = {
@@ -39,7 +40,14 @@ def data_folder() -> Path | None:
 
 def missing_data(what: str) -> str:
     """Return the message for a data set that is not available."""
-    return MISSING_DATA_MESSAGE.format(what=f"the {what.capitalize()} data", origin=ORIGINS[what])
+    return MISSING_DATA_MESSAGE.format(origin=ORIGINS[what])
+
+
+def adult_file(name: str) -> Path | None:
+    """Return a file of Adult, in the folder itself or in adult/, or None."""
+    folder = data_folder()
+    homes = () if folder is None else (folder / "adult", folder)
+    return next((home / name for home in homes if (home / name).is_file()), None)
 
 
 def adult(files: tuple[str, ...] = ("adult.data", "adult.test")) -> pa.Table | None:
@@ -49,12 +57,12 @@ def adult(files: tuple[str, ...] = ("adult.data", "adult.test")) -> pa.Table | N
     """
     import pyarrow as pa
 
-    folder = data_folder()
-    if folder is None or not all((folder / "adult" / file).exists() for file in files):
+    paths = [path for path in map(adult_file, files) if path is not None]
+    if len(paths) < len(files):
         return None
     rows = []
-    for file in files:
-        for line in (folder / "adult" / file).read_text(encoding="utf-8").splitlines():
+    for path in paths:
+        for line in path.read_text(encoding="utf-8").splitlines():
             cells = [cell.strip() for cell in line.split(",")]
             if len(cells) == 15 and "?" not in cells:
                 rows.append(cells)
@@ -73,15 +81,25 @@ def with_condition(table: pa.Table, seed: int) -> pa.Table:
     return table.append_column("condition", pa.array([values[code] for code in draw]))
 
 
-def adult_schema(columns: tuple[str, ...] = tuple(ADULT_COLUMNS), hierarchies: str = "paper") -> Schema:
-    """Return the quasi-identifiers of Adult, and the condition.
+def adult_schema(columns: tuple[str, ...] = tuple(ADULT_COLUMNS)) -> Schema:
+    """Return the quasi-identifiers of Adult with the papers' heights.
 
-    The hierarchies have the heights that the papers give, or are those of ARX.
+    The condition is sensitive.
     """
+    return _with_hierarchies({name: HIERARCHIES[name] for name in columns})
+
+
+def arx_schema() -> Schema | None:
+    """Return the same with ARX's hierarchies, or None without their files."""
     folder = data_folder()
-    assert folder is not None
-    home = folder / "adult" / "hierarchies" / hierarchies
-    quasi = {name: Column(Role.QUASI_IDENTIFIER, read_table(home / f"{name}.csv")) for name in columns}
+    paths = {} if folder is None else {name: folder / "adult/hierarchies/arx" / f"{name}.csv" for name in ADULT_COLUMNS}
+    if not paths or not all(path.is_file() for path in paths.values()):
+        return None
+    return _with_hierarchies({name: read_table(path) for name, path in paths.items()})
+
+
+def _with_hierarchies(hierarchies: Mapping[str, Hierarchy]) -> Schema:
+    quasi = {name: Column(Role.QUASI_IDENTIFIER, hierarchy) for name, hierarchy in hierarchies.items()}
     return Schema(quasi | {"condition": Column(Role.SENSITIVE, categories=CATEGORIES)})
 
 
