@@ -15,8 +15,8 @@ OCCUPATIONS = ("Sales", "Craft-repair", "Tech-support", "Adm-clerical")
 def write_adult(folder: Path, rows: int = 2400) -> Path:
     """Write adult.data and adult.test with random records; return the folder.
 
-    Two thirds of the records are copies of twenty, so that patterns of thirty records exist. As in UCI's files, adult.test
-    begins with a comment and ends each record with a full stop; one record has an unknown value.
+    Two thirds of the records are copies of twenty, so that patterns of thirty records exist. As in UCI's files,
+    adult.test begins with a comment and ends each record with a full stop; one record has an unknown value.
     """
     folder.mkdir(parents=True, exist_ok=True)
     for seed, name in enumerate(("adult.data", "adult.test")):

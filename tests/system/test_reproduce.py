@@ -6,13 +6,17 @@ Those that need no data run; for the others, the page names the source of the da
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from xml.etree import ElementTree
 
 import pytest
 from typer.testing import CliRunner
 
+from shoal.budget import mechanisms
 from shoal.cli.app import app
 from shoal.errors import OutputError
+from shoal.methods import Mondrian
+from shoal.models import PPlusAlphaSensitive, PSensitive
 from shoal.papers import enhanced_models, identifiability, microaggregation, sources, switching
 from shoal.papers.adult_hierarchies import HEIGHTS, HIERARCHIES
 from shoal.papers.page import Section, to_html, to_markdown
@@ -157,3 +161,53 @@ def test_pages_escape_values():
     assert '<td class="number">1.235</td>' in page
     assert "<code>x &lt; y</code>" in page
     assert "<script>" in to_markdown("t", "i", [("p", [section])])  # Markdown is text
+
+
+def _changed(monkeypatch, build, home, name, replacement):
+    """Return the rows of a section before and after a fault in the library."""
+    before = [list(map(str, row)) for row in build().rows]
+    monkeypatch.setattr(home, name, replacement)
+    return before, [list(map(str, row)) for row in build().rows]
+
+
+@pytest.mark.parametrize(
+    ("build", "home", "name", "replacement"),
+    [
+        (identifiability._propositions, identifiability, "worst_posterior", lambda *_: Fraction(1, 2)),
+        (identifiability._composition, identifiability, "compose", lambda rho, bound: rho * bound),
+        (identifiability._random_mechanisms, identifiability, "both", lambda one, two: two + one[:0]),
+        (identifiability._counterexample, identifiability, "both", lambda one, two: one),
+        (identifiability._absence, identifiability, "calibrate", lambda bound, s: mechanisms.calibrate(bound**2, s)),
+        (identifiability._extreme_value, identifiability, "Mondrian", lambda ranges: Mondrian(ranges="round")),
+        (switching._verdicts, PPlusAlphaSensitive, "assess_column", PSensitive.assess_column),
+        (enhanced_models._table_8, enhanced_models, "PAlphaSensitive", lambda p, alpha: PSensitive(p)),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_sections_are_computed(monkeypatch, build, home, name, replacement):
+    """A fault in the library changes the page: nothing on it is typed."""
+    monkeypatch.setattr(identifiability, "INDIVIDUALS", 3)
+    before, after = _changed(monkeypatch, build, home, name, replacement)
+    assert before != after
+
+
+def test_propositions_hold_as_documented():
+    rows = identifiability._propositions().rows
+    verdicts = [(row[0], row[4]) for row in rows]
+    assert verdicts == [
+        ("1, 2", "always"),
+        ("1, 2", "not always"),
+        ("1, 2", "not always"),
+        ("3", "always"),
+        ("3, proof", "not always"),
+        ("4", "always"),
+        ("5", "not always"),
+        ("5, failures", "always"),
+        ("5, repaired", "always"),
+    ]
+
+
+def test_income_of_one_person():
+    exact, declared = identifiability._extreme_value().rows
+    assert (exact[3], exact[5]) == (1, 1)
+    assert (declared[3], declared[5]) == (29, 0)

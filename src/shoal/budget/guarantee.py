@@ -35,6 +35,10 @@ _ATTRIBUTES = (
     "Nothing is promised about attributes: what is true of a whole cell, or of people in general, can be "
     "learnt about a person without identifying the row."
 )
+_ABSENCE = (
+    "Nothing is promised about absence: after the release it can be likelier, or where cells are published certain, "
+    "that a particular person is not the unknown one."
+)
 _PRIOR = "An intruder who already suspects someone can pass rho: the odds grow by at most the factor E = {bound}."
 _STRENGTH = "rho = {rho} is not a strong promise by itself: beside m = {m} it stands for epsilon = {epsilon:.2f}."
 
@@ -144,6 +148,7 @@ def population_guarantee(k: int, m: int) -> Guarantee:
         ),
         not_promised=(
             _ATTRIBUTES,
+            _ABSENCE,
             "The cell of the unknown row becomes known. An intruder with reasons to suspect one person of a "
             "cell loses none of them: no factor bounds the odds against people of other cells.",
             _STRENGTH.format(rho=format_fraction(rho), m=m, epsilon=epsilon(bound)),
@@ -206,6 +211,7 @@ def sampled_guarantee(bound: Rational, k: int, beta: Rational, m: int, choice: R
         ),
         not_promised=(
             _ATTRIBUTES,
+            _ABSENCE,
             f"With probability up to delta = {float(delta):.3g} over the sampling, a release lets the "
             "intruder pass rho.",
             _PRIOR.format(bound=format_fraction(factor)),
@@ -240,6 +246,7 @@ def query_guarantee(rho: Rational, m: int, k: int) -> Guarantee:
         ),
         not_promised=(
             _ATTRIBUTES,
+            _ABSENCE,
             _PRIOR.format(bound=format_fraction(bound)),
             _STRENGTH.format(rho=format_fraction(rho), m=m, epsilon=epsilon(bound)),
         ),

@@ -44,7 +44,9 @@ class Reading:
         )
 
 
-READINGS = [Reading(*parts) for parts in itertools.product((True, False), (False, True), (True, False), ("sd", "range"))]
+READINGS = [
+    Reading(*parts) for parts in itertools.product((True, False), (False, True), (True, False), ("sd", "range"))
+]
 
 
 def scale(values: Points, spread: str) -> Points:

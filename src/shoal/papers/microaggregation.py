@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -89,11 +89,11 @@ def _table_1_scan(table: pa.Table) -> list[Section]:
         sizes = max(sizes, *scan.losses)
         near = [f"{loss:.3f} at {size}" for size, loss in map(scan.nearest, printed)]
         rows.append((str(reading), *(f"{scan.reached[p][1]:.2f} at {scan.reached[p][0]}" for p in PS), *near))
-    orders = []
+    found: Counter[tuple[tuple[int, float], ...]] = Counter()
     for seed in range(ORDERS):
         order = np.random.default_rng(seed).permutation(table.num_rows)
-        orders.append(tuple(scan_sizes(values[order], confidential[order], READINGS[0], PS).reached[p] for p in PS))
-    found = sorted(set(tuple((size, round(loss, 6)) for size, loss in order) for order in orders))
+        reached = scan_sizes(values[order], confidential[order], READINGS[0], PS).reached
+        found[tuple((reached[p][0], round(reached[p][1], 6)) for p in PS)] += 1
     distinct = len(np.unique(values, axis=0))
     return [
         Section(
@@ -110,17 +110,13 @@ def _table_1_scan(table: pa.Table) -> list[Section]:
             f"Table 1: {ORDERS} random orders of the records",
             ("result", *(f"p = {p}: loss at size" for p in PS), "orders with this result"),
             [
-                (number, *(f"{loss:.2f} at {size}" for size, loss in result), _count(orders, result))
-                for number, result in enumerate(found, 1)
+                (number, *(f"{loss:.2f} at {size}" for size, loss in result), orders)
+                for number, (result, orders) in enumerate(found.items(), 1)
             ],
             f"Do ties explain it? {distinct:,} of the {table.num_rows:,} records are distinct in the key attributes, "
             f"and {ORDERS} orders of the records give {len(found)} result{'s' * (len(found) > 1)}.",
         ),
     ]
-
-
-def _count(orders: Sequence[tuple[tuple[int, float], ...]], result: tuple[tuple[int, float], ...]) -> int:
-    return sum(tuple((size, round(loss, 6)) for size, loss in order) == result for order in orders)
 
 
 def _table_2(table: pa.Table) -> Section:

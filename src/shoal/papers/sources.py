@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-MISSING_DATA_MESSAGE = "Needs {origin}. This is not part of shoal. Put it into a folder, and name the folder in SHOAL_DATA."
+MISSING_DATA_MESSAGE = (
+    "Needs {origin}. This is not part of shoal. Put it into a folder, and name the folder in SHOAL_DATA."
+)
 ORIGINS = {
     "adult": "the files adult.data and adult.test of the UCI Machine Learning Repository",
     "hierarchies": "ARX's hierarchies of Adult as adult/hierarchies/arx/*.csv (they come with ARX's examples)",
