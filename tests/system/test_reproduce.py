@@ -191,7 +191,7 @@ def test_sections_are_computed(monkeypatch, build, home, name, replacement):
     assert before != after
 
 
-def test_propositions_hold_as_documented():
+def test_verdicts_on_the_propositions():
     rows = identifiability._propositions().rows
     verdicts = [(row[0], row[4]) for row in rows]
     assert verdicts == [

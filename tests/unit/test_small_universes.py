@@ -79,7 +79,7 @@ def test_correlation_of_outputs():
 
 def test_mean_of_posteriors():
     universe = Universe(2, 1)
-    alike, other = ((1, 3), (3, 1)), ((3, 1), (1, 3))
-    assert found.posterior_is_mean(universe, alike, alike, Fraction(1, 4))
-    assert found.posterior_is_mean(universe, alike, other, Fraction(1, 4))  # both outputs equally likely in each
+    equal, other = ((1, 3), (3, 1)), ((3, 1), (1, 3))
+    assert found.posterior_is_mean(universe, equal, equal, Fraction(1, 4))
+    assert found.posterior_is_mean(universe, equal, other, Fraction(1, 4))  # both outputs equally likely in each
     assert not found.posterior_is_mean(universe, ((4, 0), (2, 2)), other, Fraction(1, 4))

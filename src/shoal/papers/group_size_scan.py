@@ -50,7 +50,7 @@ READINGS = [
 
 
 def scale(values: Points, spread: str) -> Points:
-    """Return columns with mean 0, divided by their standard deviation or range."""
+    """Return columns with mean 0 and a standard deviation or range of 1."""
     by = values.std(axis=0) if spread == "sd" else np.ptp(values, axis=0)
     return np.asarray((values - values.mean(axis=0)) / by)
 
@@ -113,7 +113,7 @@ class Scan:
     reached: dict[int, tuple[int, float]]
 
     def nearest(self, loss: float) -> tuple[int, float]:
-        """Return the size whose loss is nearest to a printed one, and its loss."""
+        """Return the size with the loss nearest to a printed one, and its loss."""
         return min(self.losses.items(), key=lambda pair: abs(pair[1] - loss))
 
 

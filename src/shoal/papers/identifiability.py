@@ -55,15 +55,15 @@ class _Count:
     """Cases of a claim, and those in which it holds."""
 
     cases: int = 0
-    held: int = 0
+    true: int = 0
 
     def add(self, holds: bool) -> None:
         self.cases += 1
-        self.held += holds
+        self.true += holds
 
     def row(self, proposition: str, claim: str, remark: str = "") -> tuple[object, ...]:
-        verdict = "always" if self.held == self.cases else "not always" if self.held else "never"
-        return proposition, claim, f"{self.cases:,}", f"{self.held:,}", verdict, remark
+        verdict = "always" if self.true == self.cases else "not always" if self.true else "never"
+        return proposition, claim, f"{self.cases:,}", f"{self.true:,}", verdict, remark
 
 
 def _mechanisms(universe: Universe) -> list[Mechanism]:
@@ -164,7 +164,7 @@ def _random_mechanisms() -> Section:
                 pair.append(tuple(tuple(w * _others(weights, line) for w in line) for line in weights))
             rho_1, rho_2 = (worst_posterior(universe, mechanism) for mechanism in pair)
             count.add(worst_posterior(universe, both(*pair)) <= compose_as_in_paper(rho_1, rho_2, universe.m))
-        rows.append((f"1 to {largest}", count.cases, count.held))
+        rows.append((f"1 to {largest}", count.cases, count.true))
     return Section(
         "Proposition 5 as printed, on random mechanisms",
         ("weights drawn from", "pairs of mechanisms", "held in"),
@@ -214,7 +214,7 @@ def _blocks(block: list[int], truth: Fraction) -> Mechanism:
 
 
 def _absence() -> Section:
-    """Return how sure an intruder can be that somebody is absent."""
+    """Return an intruder's highest certainty that a person is absent."""
     universe = Universe(12, 4)
     mechanisms: dict[str, Mechanism] = {"two public blocks of 6": _histogram(universe)}
     for rho in ("1/5", "1/7"):
@@ -243,7 +243,7 @@ def _absence() -> Section:
 
 
 def _histogram(universe: Universe) -> Mechanism:
-    """Return the mechanism that publishes the number of rows in the first half."""
+    """Return the mechanism that counts the rows of the first half."""
     half = universe.individuals // 2
     counts = [sum(person < half for person in database) for database in universe.databases]
     return tuple(tuple(int(count == value) for value in range(universe.rows + 1)) for count in counts)

@@ -75,7 +75,7 @@ def _table_1(table: pa.Table) -> Section:
 
 
 def _table_1_scan(table: pa.Table) -> list[Section]:
-    """Return the losses at all group sizes, and in random orders of the records."""
+    """Return the losses at all group sizes, and in random orders."""
     names = table.column_names
     values = np.stack([table[name].to_numpy().astype(float) for name in names[:6]], axis=1)
     confidential = np.stack([table[name].to_numpy(zero_copy_only=False).astype(int) for name in names[6:]], axis=1)

@@ -33,7 +33,7 @@ class Universe:
 
     @property
     def m(self) -> int:
-        """Return the number of individuals who could be the unknown one."""
+        """Return the number of candidates for the unknown individual."""
         return self.individuals - self.rows + 1
 
     def worlds(self, known: int) -> list[list[int]]:
@@ -63,7 +63,7 @@ class Universe:
 
 
 def universes(individuals: int) -> list[Universe]:
-    """Return all universes of up to so many individuals."""
+    """Return all universes of up to a number of individuals."""
     return [Universe(size, rows) for size in range(2, individuals + 1) for rows in range(1, size)]
 
 
@@ -86,7 +86,7 @@ def worst_posterior(universe: Universe, mechanism: Mechanism, known: int | None 
 
 
 def pairwise_bound(universe: Universe, mechanism: Mechanism) -> Fraction | None:
-    """Return how much likelier an output is for one candidate than for another.
+    """Return the largest ratio of an output's likelihoods for two candidates.
 
     None where an output is possible for some candidate and impossible for another.
     """
@@ -117,7 +117,7 @@ def deterministic_mechanisms(universe: Universe) -> Iterator[Mechanism]:
 
 
 def two_output_mechanisms(universe: Universe, parts: int) -> Iterator[Mechanism]:
-    """Yield every mechanism of two outputs whose chances are multiples of 1/parts."""
+    """Yield every mechanism of two outputs with chances of n/parts."""
     for first in itertools.product(range(parts + 1), repeat=len(universe.databases)):
         yield tuple((weight, parts - weight) for weight in first)
 
@@ -140,7 +140,7 @@ def both(first: Mechanism, second: Mechanism) -> Mechanism:
 
 
 def post_process(mechanism: Mechanism, kernel: Sequence[Sequence[int]]) -> Mechanism:
-    """Return the mechanism whose outputs are replaced at random.
+    """Return the mechanism with outputs replaced at random.
 
     ``kernel[i][j]`` is the weight with which output i becomes output j.
     """
@@ -168,9 +168,9 @@ def posterior_is_mean(universe: Universe, first: Mechanism, second: Mechanism, c
 
 
 def has_negative_correlation(universe: Universe, first: Mechanism, second: Mechanism) -> bool:
-    """Return whether two outputs are negatively correlated over the candidates.
+    """Return whether two outputs are negatively correlated.
 
-    The proof of Proposition 5 replaces the mean of a product by the product of means, which is too small only there.
+    The correlation is over the candidates. The proof of Proposition 5 replaces the mean of a product by the product of means, which is too small only there.
     """
     for world in universe.worlds(universe.rows - 1):
         for one in zip(*first, strict=True):
