@@ -118,7 +118,7 @@ def test_verdicts_of_the_papers_tables():
 
 
 def test_composition_of_the_worked_examples():
-    repaired = [str(row[-1]) for row in identifiability._composition().rows]
+    repaired = [str(row[-1]) for row in identifiability._release_and_question().rows]
     assert repaired == ["3333/19160", "1/5", "11/60", "1/2"]
 
 
@@ -174,7 +174,7 @@ def _changed(monkeypatch, build, home, name, replacement):
     ("build", "home", "name", "replacement"),
     [
         (identifiability._propositions, identifiability, "worst_posterior", lambda *_: Fraction(1, 2)),
-        (identifiability._composition, identifiability, "compose", lambda rho, bound: rho * bound),
+        (identifiability._release_and_question, identifiability, "compose", lambda rho, bound: rho * bound),
         (identifiability._random_mechanisms, identifiability, "both", lambda one, two: two + one[:0]),
         (identifiability._counterexample, identifiability, "both", lambda one, two: one),
         (identifiability._absence, identifiability, "calibrate", lambda bound, s: mechanisms.calibrate(bound**2, s)),

@@ -55,7 +55,7 @@ def scale(values: Points, spread: str) -> Points:
     return np.asarray((values - values.mean(axis=0)) / by)
 
 
-def form_groups(points: Points, size: int, reading: Reading) -> Labels:
+def groups_of_size(points: Points, size: int, reading: Reading) -> Labels:
     """Return the group of every record."""
     group = np.full(len(points), -1, np.int64)
     rest = np.arange(len(points))
@@ -88,7 +88,7 @@ def form_groups(points: Points, size: int, reading: Reading) -> Labels:
     return group
 
 
-def loss_of(points: Points, group: Labels) -> float:
+def sse_percent(points: Points, group: Labels) -> float:
     """Return 100 · SSE/SST."""
     sizes = np.bincount(group)
     between = sum(float((np.bincount(group, column) ** 2 / sizes).sum()) for column in points.T)
@@ -122,8 +122,8 @@ def scan_sizes(values: Points, confidential: npt.NDArray[np.int64], reading: Rea
     standard, points = scale(values, "sd"), scale(values, reading.spread)
     scan = Scan({}, {})
     for size in range(3, len(values) // 2 + 2):
-        group = form_groups(points, size, reading)
-        scan.losses[size] = loss_of(standard, group)
+        group = groups_of_size(points, size, reading)
+        scan.losses[size] = sse_percent(standard, group)
         fewest = fewest_values(group, confidential)
         for p in wanted:
             if fewest >= p and p not in scan.reached:

@@ -46,7 +46,7 @@ RANDOM_PAIRS = 40
 def sections() -> list[Section]:
     """Return the propositions, the composition, absence, and the example."""
     return [
-        _propositions(), _composition(), _random_mechanisms(), _counterexample(), _absence(), _extreme_value(),
+        _propositions(), _release_and_question(), _random_mechanisms(), _counterexample(), _absence(), _extreme_value(),
     ]  # fmt: skip
 
 
@@ -74,7 +74,7 @@ def _mechanisms(universe: Universe) -> list[Mechanism]:
     return found
 
 
-def _kernels(outputs: int) -> Iterator[list[tuple[int, int]]]:
+def _random_maps(outputs: int) -> Iterator[list[tuple[int, int]]]:
     """Yield the random maps of outputs to two, with chances 0, 1/2 and 1."""
     for first in itertools.product(range(3), repeat=outputs):
         yield [(weight, 2 - weight) for weight in first]
@@ -90,7 +90,7 @@ def _propositions() -> Section:
             for unknown in range(1, universe.rows + 1):
                 posterior = worst_posterior(universe, mechanism, universe.rows - unknown)
                 intruders[unknown].add(posterior <= rho)
-            for kernel in _kernels(len(mechanism[0])):
+            for kernel in _random_maps(len(mechanism[0])):
                 processed.add(worst_posterior(universe, post_process(mechanism, kernel)) <= rho)
         for (first, rho_1), (second, rho_2) in itertools.combinations(zip(mechanisms, rhos, strict=True), 2):
             for chance in CHANCES:
@@ -132,7 +132,7 @@ def _propositions() -> Section:
     )
 
 
-def _composition() -> Section:
+def _release_and_question() -> Section:
     rows = []
     for rho, m, query in (
         ("1/20", 10_000, "1/2500"),
@@ -188,8 +188,8 @@ def _counterexample() -> Section:
     universe = Universe(100, 1)
     rows = []
     for truth in (Fraction(1), Fraction(999, 1000), Fraction(99, 100), Fraction(9, 10), Fraction(1, 2)):
-        first = _blocks([candidate // 10 for candidate in range(100)], truth)
-        second = _blocks([{0: 20, 20: 0}.get(candidate, candidate) // 20 for candidate in range(100)], truth)
+        first = _named_blocks([candidate // 10 for candidate in range(100)], truth)
+        second = _named_blocks([{0: 20, 20: 0}.get(candidate, candidate) // 20 for candidate in range(100)], truth)
         rhos = [worst_posterior(universe, mechanism) for mechanism in (first, second)]
         printed = compose_as_in_paper(rhos[0], rhos[1], universe.m)
         joint = worst_posterior(universe, both(first, second))
@@ -205,7 +205,7 @@ def _counterexample() -> Section:
     )
 
 
-def _blocks(block: list[int], truth: Fraction) -> Mechanism:
+def _named_blocks(block: list[int], truth: Fraction) -> Mechanism:
     """Return the mechanism that names the block, or else any block."""
     size = max(block) + 1
     lie = (1 - truth) / size

@@ -170,7 +170,8 @@ def posterior_is_mean(universe: Universe, first: Mechanism, second: Mechanism, c
 def has_negative_correlation(universe: Universe, first: Mechanism, second: Mechanism) -> bool:
     """Return whether two outputs are negatively correlated.
 
-    The correlation is over the candidates. The proof of Proposition 5 replaces the mean of a product by the product of means, which is too small only there.
+    The correlation is over the candidates. The proof of Proposition 5 replaces the mean of a product by the product of
+    means, which is too small only there.
     """
     for world in universe.worlds(universe.rows - 1):
         for one in zip(*first, strict=True):
