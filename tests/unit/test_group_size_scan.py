@@ -11,9 +11,9 @@ from shoal.papers.group_size_scan import (
     Reading,
     fewest_values,
     groups_of_size,
-    sse_percent,
     scale,
     scan_sizes,
+    sse_percent,
 )
 
 MDAV = Reading(pairs=True, scatter=False, moving=True, spread="sd")

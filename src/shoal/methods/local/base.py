@@ -16,6 +16,8 @@ from shoal.table import ByGroup, MethodFacts
 
 LocalLoss = Literal["ncp", "granularity", "distortion-ratio", "precision"]
 Choice = Literal["best", "loss", "rate"]
+Variant = Literal["improved", "as-printed"]
+"""A method as shoal prefers it, or as its paper prints it."""
 if TYPE_CHECKING:
     from shoal.methods.local.problem import LocalProblem, Pieces
 

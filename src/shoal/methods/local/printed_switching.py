@@ -21,7 +21,7 @@ from shoal.methods.local.search import Switched
 MIN_DECREASE = 1e-9  # of a deficit
 
 
-class ValueCounts:
+class SensitiveCounts:
     """Deficits of groups that are given by counts of their sensitive values."""
 
     def __init__(self, local: LocalProblem) -> None:
@@ -78,7 +78,7 @@ class Ancestors:
         ``first`` represents the regions, which have the given levels, and ``second`` are the added rows.
         """
         common = (self.nodes[first] == self.nodes[second]).argmax(axis=2)
-        return np.maximum(common, levels)
+        return np.asarray(np.maximum(common, levels))
 
     def costs(self, items: npt.NDArray[np.int64], levels: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
         """Return the loss of a row in regions of the given levels."""
@@ -99,7 +99,7 @@ class _Groups:
     def __init__(self, local: LocalProblem, pieces: Pieces) -> None:
         self.item = np.repeat(pieces.item, pieces.count)
         self.group = np.repeat(pieces.group, pieces.count)
-        self.values, self.ancestors = ValueCounts(local), Ancestors(local)
+        self.values, self.ancestors = SensitiveCounts(local), Ancestors(local)
         groups = len(pieces.start) - 1
         self.counts = np.stack([self.values.count(self.item[self.group == g]) for g in range(groups)])
         self.deficits = self.values.deficits(self.counts)
@@ -221,10 +221,10 @@ def switch_as_printed(local: LocalProblem, pieces: Pieces) -> Switched:
                 merges += 1
             else:
                 break
-    return Switched(_pieces(groups.item, groups.group), exchanged, 0, merges, int(failing.sum()), rows)
+    return Switched(pieces_of_rows(groups.item, groups.group), exchanged, 0, merges, int(failing.sum()), rows)
 
 
-def _pieces(item: npt.NDArray[np.int64], group: npt.NDArray[np.int64]) -> Pieces:
+def pieces_of_rows(item: npt.NDArray[np.int64], group: npt.NDArray[np.int64]) -> Pieces:
     """Return rows with their groups as pieces."""
     pairs, count = np.unique(np.stack([group, item]), axis=1, return_counts=True)
     number = np.unique(pairs[0], return_inverse=True)[1].reshape(-1)

@@ -24,7 +24,8 @@ from typing_extensions import override
 from shoal.bounds import Bound
 from shoal.errors import PlanError
 from shoal.methods.base import Problem, Quality, require_feasible, require_quasi_identifiers
-from shoal.methods.local.base import CuttingMethod, LocalLoss, LocalMethod, Start, start_method
+from shoal.methods.full_domain.method import FullDomain
+from shoal.methods.local.base import CuttingMethod, LocalLoss, LocalMethod, Start, Variant, start_method
 from shoal.methods.local.lower_bounds import bound_recoding, effort_of
 from shoal.methods.local.mondrian import label_kinds, ranks_of
 from shoal.methods.local.top_down import TopDown
@@ -64,7 +65,12 @@ class Switching(LocalMethod):
         The method that forms the first groups, see :class:`shoal.methods.local.refine.Refine`; top-down by default.
         The first groups meet k-anonymity and p-sensitivity only, as in the paper: see :func:`weaker`.
     polish
-        Whether the result is refined at the end, see :class:`shoal.methods.local.refine.Refine`.
+        Whether the result is refined at the end, see :class:`shoal.methods.local.refine.Refine`; not with
+        ``as-printed``.
+    variant
+        ``improved``, or ``as-printed``: Algorithm 2 of the paper. It starts from the full-domain table of least height,
+        exchanges rows in pairs only, merges groups where no exchange helps, and refines nothing. For small tables: its
+        time grows with the square of the rows.
     loss, weights
         See :class:`shoal.methods.local.top_down.TopDown`.
     quality
@@ -81,10 +87,12 @@ class Switching(LocalMethod):
     weights: Mapping[str, Weight] = field(default_factory=dict)
     time_limit: Seconds | None = None
     quality: Quality | None = None
+    variant: Variant = "improved"
     name: ClassVar[str] = "switching"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "start", start_method(self.start, self.name, TopDown(self.loss, self.weights)))
+        default = TopDown(self.loss, self.weights) if self.variant == "improved" else FullDomain(loss="height")
+        object.__setattr__(self, "start", start_method(self.start, self.name, default))
         if (self.p is None) != (self.alpha is None):
             raise PlanError("Switching takes both p and alpha, or neither: then the plan's models say what to reach.")
 
@@ -123,10 +131,20 @@ class Switching(LocalMethod):
         local = make_local_problem(part, kinds, self.loss, self.weights, ranks, exact=exact)
         pieces = pieces_of(local, started)
         before, groups = loss_of(local, pieces), len(pieces.start) - 1
-        switched = switch(local, pieces)
+        if self.variant == "improved":
+            switched = switch(local, pieces)
+        else:
+            if any(kind != "ancestor" for kind in kinds):
+                raise PlanError(
+                    f"The variant as-printed generalizes along hierarchies; the start {self.start.name!r} shows "
+                    f"ranges. Start from full-domain or top-down."
+                )
+            from shoal.methods.local.printed_switching import switch_as_printed
+
+            switched = switch_as_printed(local, pieces)
         pieces = switched.pieces
         found.set()
-        if self.polish:
+        if self.polish and self.variant == "improved":
             pieces = improve_pieces(local, pieces, self.quality, deadline, problem.seed).pieces
         recoding = publish_pieces(local, pieces, rows)
         facts = SwitchingFacts(

@@ -23,7 +23,7 @@ from typing_extensions import override
 
 from shoal.bounds import Bound
 from shoal.methods.base import Problem, Quality, require_feasible, require_quasi_identifiers
-from shoal.methods.local.base import Choice, CuttingMethod, LocalLoss
+from shoal.methods.local.base import Choice, CuttingMethod, LocalLoss, Variant
 from shoal.methods.local.lower_bounds import bound_recoding, effort_of
 from shoal.models import AllOf
 from shoal.runtime.validation import Seconds, Weight
@@ -52,6 +52,9 @@ class TopDown(CuttingMethod):
     quality
         ``fast``: as without it. ``good`` and ``best``: rows are moved between groups, and neighbouring groups formed
         again, for longer and longer; see docs/bounds.md.
+    variant
+        ``improved``, or ``as-printed``: the algorithm of the paper, see
+        :mod:`shoal.methods.local.printed_top_down`. For small tables.
 
     Examples
     --------
@@ -64,6 +67,7 @@ class TopDown(CuttingMethod):
     choose: Choice = "best"
     time_limit: Seconds | None = None
     quality: Quality | None = None
+    variant: Variant = "improved"
     name: ClassVar[str] = "top-down"
     anytime: ClassVar[bool] = True
 
@@ -82,4 +86,8 @@ class TopDown(CuttingMethod):
 
         require_feasible(problem)
         local = make_local_problem(problem, loss=self.loss, weights=self.weights)
+        if self.variant == "as-printed":
+            from shoal.methods.local.printed_top_down import cut_as_printed
+
+            return local, cut_as_printed(local)
         return local, cut_pieces(local, local.whole(), strict=False, choose=self.choose, deadline=deadline)
