@@ -22,8 +22,8 @@ NAMES: dict[str, tuple[str, str, str]] = {
     "functions": (
         "Functions",
         "What the command line does, and what it does in Python.",
-        "anonymize release check attack assess compare profile draft explore explain minimal_recodings pattern_set "
-        "session compile_methods reproduce_papers",
+        "anonymize release check verify approve create_signing_key attack assess compare profile draft explore explain "
+        "minimal_recodings pattern_set session compile_methods reproduce_papers",
     ),
     "plans": (
         "Plans and columns",

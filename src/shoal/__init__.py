@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from shoal.audit.assess import RiskAssessment, assess
     from shoal.audit.attack import Attacks, attack
     from shoal.audit.compare import Comparison, compare
+    from shoal.audit.verify_release import ReleaseVerification, approve, verify
     from shoal.budget import Ledger
     from shoal.budget.methods.grids import PopulationGrid, SampledGrid
     from shoal.budget.questions import Questions
@@ -76,6 +77,7 @@ if TYPE_CHECKING:
     from shoal.papers.run import reproduce_papers
     from shoal.plan.plan import Output, Plan
     from shoal.results.release import Certificate
+    from shoal.results.signatures import create_signing_key
     from shoal.schema import (
         Calendar,
         Categories,
@@ -159,6 +161,7 @@ __all__ = [
     "Questions",
     "Refine",
     "Release",
+    "ReleaseVerification",
     "RiskAssessment",
     "Role",
     "SampledGrid",
@@ -178,11 +181,13 @@ __all__ = [
     "Widths",
     "__version__",
     "anonymize",
+    "approve",
     "assess",
     "attack",
     "check",
     "compare",
     "compile_methods",
+    "create_signing_key",
     "cuts",
     "dates",
     "draft",
@@ -206,6 +211,7 @@ __all__ = [
     "sensitive",
     "session",
     "tree",
+    "verify",
 ]
 
 _HOMES = {
@@ -226,6 +232,8 @@ _HOMES = {
     "shoal.audit.assess": "RiskAssessment assess",
     "shoal.audit.attack": "Attacks attack",
     "shoal.audit.compare": "Comparison compare",
+    "shoal.audit.verify_release": "ReleaseVerification approve verify",
+    "shoal.results.signatures": "create_signing_key",
     "shoal.advice.explain": "explain",
     "shoal.advice.explore": "Exploration explore",
     "shoal.api.functions": "Draft anonymize check draft minimal_recodings release session",

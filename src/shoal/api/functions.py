@@ -5,7 +5,8 @@
     check     does a table meet models?   minimal_recodings
     session   one Spark session for several of these
 
-profile, explore, explain, attack, assess and compare are defined in modules of these names. Commands read options and
+profile, explore, explain, attack, assess and compare are defined in modules of these names, verify and approve in
+audit.verify_release. Commands read options and
 print; :data:`COMMANDS` maps each to its functions.
 """
 
@@ -28,10 +29,12 @@ from shoal.io.engines.spark_shared_session import shared_spark_session
 from shoal.io.formats import STANDARD
 from shoal.io.formats.compression import unpack_to_file
 from shoal.io.formats.csv_dialect import CsvFormat
+from shoal.io.formats.urls import address_of
 from shoal.io.publish import check_target, write_text_atomic
 from shoal.pipeline import run as pipeline
 from shoal.plan.coerce import ColumnLike, ColumnsLike, EngineLike, MethodLike, ModelsLike, as_engine
 from shoal.plan.plan import Plan, PlanLike, as_plan
+from shoal.results import signatures
 from shoal.runtime.progress import Progress, ProgressOption, show_progress
 from shoal.runtime.scratch import make_scratch
 
@@ -45,6 +48,9 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "explain": ("explain",),
     "release": ("release",),
     "check": ("check",),
+    "verify": ("verify",),
+    "approve": ("approve",),
+    "signing-key": ("create_signing_key",),
     "attack": ("attack", "assess"),
     "compare": ("compare",),
     "minimal": ("minimal_recodings",),
@@ -90,6 +96,7 @@ def release(
     previous: Path | None = None,
     save_recoding: bool = False,
     explain: float | None = None,
+    sign: Path | None = None,
     progress: ProgressOption = None,
 ) -> Release[None]:
     """Run a plan from its source to its output.
@@ -109,9 +116,13 @@ def release(
     explain
         Seconds to determine the sources of the loss, for a chart in the report; see :func:`shoal.explain`. None for no
         such chart.
+    sign
+        A private key (:func:`shoal.create_signing_key`) to sign the release with, as its maker.
     progress
         A function called with each step; True or False; by default progress is shown on a terminal or in a notebook.
     """
+    plan = as_plan(plan)
+    key = None if sign is None else _read_maker_key(Path(sign), plan)
     with show_progress(progress) as show:
         result = pipeline.release(
             plan,
@@ -122,7 +133,17 @@ def release(
             loss_chart=None if explain is None else partial(_loss_chart, explain),
             progress=show,
         )
+    if key is not None and result.path is not None:
+        signatures.sign(result.path, "maker", key)
     return Release.of(result)
+
+
+def _read_maker_key(path: Path, plan: Plan) -> signatures.SigningKey:
+    """Read the key before any work; raise if there will be nothing to sign."""
+    output = plan.output
+    if output is None or output.database is not None or output.is_standard or address_of(output.path) is not None:
+        raise PlanError("A signature is about files: with a key to sign, the output must be a file of this machine.")
+    return signatures.read_signing_key(path, output.path)
 
 
 def _loss_chart(seconds: float, plan: Plan, progress: Progress) -> str:

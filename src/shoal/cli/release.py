@@ -31,6 +31,9 @@ def release(
     explain: Annotated[
         bool, typer.Option("--explain", help="Draw in the report what the loss comes from; takes up to two minutes.")
     ] = False,
+    sign: Annotated[
+        Path | None, typer.Option(help="Sign the release as its maker, with this key (shoal signing-key create).")
+    ] = None,
     expect_head: Annotated[
         str | None,
         typer.Option(
@@ -81,6 +84,7 @@ def release(
             previous=previous,
             save_recoding=save_recoding,
             explain=EXPLAIN_SECONDS if explain else None,
+            sign=sign,
             progress=show,
         )
     answer = result.to_dict()

@@ -53,6 +53,7 @@ from shoal.plan.variables import masked_errors
 from shoal.report import render
 from shoal.results.release import Certificate, ReleaseResult, Table, fingerprint
 from shoal.results.saved_table import content_digest, differing_figures
+from shoal.results.signatures import ROLES, signature_of
 from shoal.runtime import signals
 from shoal.runtime.progress import Progress, quiet
 from shoal.runtime.scratch import make_scratch
@@ -294,9 +295,8 @@ def _release_to_file(
             others = _stage_documents(texts, folder)
         # the recoding in use also belongs to the new release
         used = () if recoding is None else (Path(recoding).resolve(),)
-        outdated = [
-            target for target in release_paths(path)[1:] if target not in texts and target.resolve() not in used
-        ]
+        documents = (*release_paths(path)[1:], *(signature_of(path, role) for role in ROLES))
+        outdated = [target for target in documents if target not in texts and target.resolve() not in used]
         publish((staged, path), others, outdated, overwrite=may_replace, sha256=digest)
     return ReleaseResult(None, certificate, path, timer.seconds, description)
 

@@ -1,0 +1,339 @@
+"""Verification of a release from its files alone.
+
+What can be recomputed is: digests, the figures of the certificate, and the promises, by checking the released table
+with the plan in the certificate. What cannot, because it needs the original, is named. Signatures say who made and who
+approved the release; the keys that are trusted come from outside.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from shoal.errors import InputError, PlanError, ShoalError, TableError
+from shoal.io.engines.base import EngineSettings, Source
+from shoal.io.formats.csv_dialect import RELEASED
+from shoal.io.publish import certificate_of, sha256_of, size_of
+from shoal.models import partial_knowledge_models
+from shoal.pipeline.run import check
+from shoal.plan.plan import Plan
+from shoal.render.summary import Displayable, Grid, Summary
+from shoal.results.saved_table import differing_figures
+from shoal.results.signatures import (
+    SignatureCheck,
+    can_sign,
+    check_signatures,
+    read_signing_key,
+    read_trusted_keys,
+    sign,
+)
+from shoal.runtime.progress import Progress, quiet
+from shoal.verification.check import CheckResult
+
+CERTIFICATE_SUFFIX = ".certificate.json"
+MAX_CERTIFICATE_BYTES = 50_000_000
+Outcome = Literal["holds", "fails", "not checked"]
+
+NOT_IN_RELEASE = (
+    "How the release was chosen (rows that were left out, the method's search, the loss) is not in the release."
+)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One part of a verification: what was checked, its outcome, a sentence."""
+
+    name: str
+    outcome: Outcome
+    text: str
+
+    def to_dict(self) -> dict[str, str]:
+        """Return the finding as plain values for JSON."""
+        return {"name": self.name, "outcome": self.outcome, "text": self.text}
+
+
+@dataclass(frozen=True, repr=False)
+class ReleaseVerification(Displayable):
+    """Result of verifying a release.
+
+    Attributes
+    ----------
+    findings
+        What was checked, and the outcome of each.
+    not_recomputed
+        What the files alone cannot show, as sentences.
+    checked
+        The check of the released table against the certificate's plan; None if there was none.
+    signatures
+        The signatures beside the release.
+    """
+
+    release: str
+    findings: tuple[Finding, ...]
+    not_recomputed: tuple[str, ...] = ()
+    checked: CheckResult | None = None
+    signatures: tuple[SignatureCheck, ...] = ()
+
+    @property
+    def holds(self) -> bool:
+        """True if nothing that was checked fails."""
+        return all(finding.outcome != "fails" for finding in self.findings)
+
+    @property
+    def complete(self) -> bool:
+        """True if all promises were recomputed and all signatures checked."""
+        unsettled = any(finding.outcome == "not checked" for finding in self.findings)
+        return not unsettled and (self.checked is None or self.checked.complete)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as plain values for JSON."""
+        return {
+            "release": self.release,
+            "holds": self.holds,
+            "complete": self.complete,
+            "findings": [finding.to_dict() for finding in self.findings],
+            "not_recomputed": list(self.not_recomputed),
+            "models": [] if self.checked is None else [model.to_dict() for model in self.checked.models],
+            "signatures": [signature.to_dict() for signature in self.signatures],
+        }
+
+    def summary(self) -> Summary:
+        """Return the findings, and what the files alone cannot show."""
+        rows = [(finding.name, finding.outcome, finding.text) for finding in self.findings]
+        title = "The release is what its certificate says" if self.holds else "The release is not as certified"
+        return Summary(title, (), self.not_recomputed, [Grid("Findings", ("part", "outcome", "finding"), rows)])
+
+
+def verify(
+    release: Path | str,
+    *,
+    trust: Path | str | None = None,
+    require_approval: bool = False,
+    engine: EngineSettings | None = None,
+    progress: Progress = quiet,
+) -> ReleaseVerification:
+    """Verify a release from its files alone.
+
+    Parameters
+    ----------
+    release
+        The released table (a file, or a folder of parts) or its certificate.
+    trust
+        File of public keys, one per line: ``ed25519 HEX NAME``. With it, the release must be signed by its maker with
+        one of these keys.
+    require_approval
+        Whether an approver must have signed too, with another trusted key.
+    """
+    if require_approval and trust is None:
+        raise InputError("An approval is checked against trusted keys: name a file of them (--trust).")
+    trusted = None if trust is None else read_trusted_keys(Path(trust))
+    table, certificate = _locate(Path(release))
+    content = _read_certificate(certificate)
+    findings = [*_digests(table, content)]
+    checked: CheckResult | None = None
+    unchecked: list[str] = []
+    if all(finding.outcome == "holds" for finding in findings):
+        checked, found, unchecked = _promises(table, content, engine, progress)
+        findings += found
+    signatures = tuple(check_signatures(table, trusted))
+    findings += _judge_signatures(signatures, trusted, require_approval)
+    return ReleaseVerification(
+        table.name, tuple(findings), tuple(dict.fromkeys([*unchecked, NOT_IN_RELEASE])), checked, signatures
+    )
+
+
+def _locate(path: Path) -> tuple[Path, Path]:
+    """Return the table and the certificate of a release."""
+    if not path.name.endswith(CERTIFICATE_SUFFIX):
+        return path, certificate_of(path)
+    output = _read_certificate(path).get("output")
+    name = output.get("name") if isinstance(output, dict) else None
+    if not isinstance(name, str) or not name or Path(name).name != name or name in (".", "..", "-"):
+        raise InputError(
+            "The certificate names no file beside it: its release went to a database, an object store or standard "
+            "output. Give the released file, with the certificate beside it."
+        )
+    return path.with_name(name), path
+
+
+def _read_certificate(path: Path) -> dict[str, Any]:
+    try:
+        if path.stat().st_size > MAX_CERTIFICATE_BYTES:
+            raise InputError("The certificate is larger than any that shoal writes.")
+        content = json.loads(path.read_bytes())
+    except OSError as error:
+        raise InputError(
+            f"The certificate {path.name!r} cannot be read: {error.strerror}. It must lie beside the released table."
+        ) from None
+    except (ValueError, RecursionError):
+        content = None
+    if not isinstance(content, dict) or not isinstance(content.get("plan"), dict):
+        raise InputError(f"The file {path.name!r} is no certificate of shoal: it must be JSON with a plan.")
+    return content
+
+
+def _digests(table: Path, content: Mapping[str, Any]) -> list[Finding]:
+    """Compare size and digest of the table with the certificate."""
+    output = content.get("output")
+    if not isinstance(output, dict) or not isinstance(output.get("sha256"), str):
+        return [Finding("digest", "fails", "The certificate has no digest of the released table.")]
+    try:
+        size, digest = size_of(table), sha256_of(table)
+    except OSError as error:
+        raise TableError(f"The released table {table.name!r} cannot be read: {error.strerror}.") from None
+    if size == output.get("bytes") and digest == output["sha256"]:
+        return [Finding("digest", "holds", f"The table has the {size:,} bytes that the certificate is about.")]
+    return [Finding("digest", "fails", "The table is not the one that the certificate is about: its bytes differ.")]
+
+
+def _promises(
+    table: Path, content: Mapping[str, Any], engine: EngineSettings | None, progress: Progress
+) -> tuple[CheckResult | None, list[Finding], list[str]]:
+    """Check the table against the certificate's plan, and compare figures."""
+    try:
+        plan, unchecked = plan_of_certificate(content)
+    except ShoalError as error:
+        text = f"The promises were not recomputed: the certificate's plan cannot be used by itself. {error}"
+        return None, [Finding("promise", "not checked", text)], []
+    if not plan.models:
+        return None, [Finding("promise", "not checked", "The certificate promises no model of the table.")], unchecked
+    try:
+        checked = check(Source(table, csv=RELEASED), plan=plan, engine=engine, progress=progress)
+    except PlanError as error:
+        text = f"The promises were not recomputed: {error}"
+        return None, [Finding("promise", "not checked", text)], unchecked
+    except TableError as error:
+        return None, [Finding("promise", "fails", f"The table is not one of this plan: {error}")], unchecked
+    unchecked += list(checked.unanswered)
+    needs_original = (
+        bool(plan.schema.person or plan.method.wildcard or partial_knowledge_models(plan.model_of_rows))
+        and not plan.schema.linked
+    )
+    findings = []
+    if checked.holds:
+        findings.append(Finding("promise", "holds", f"Checked again in {checked.unit}: every model holds."))
+    elif needs_original:
+        findings.append(Finding("promise", "not checked", "The table alone does not show that every model holds."))
+    else:
+        failing = ", ".join(model.name for model in checked.models if not model.holds)
+        findings.append(Finding("promise", "fails", f"The table does not meet {failing}."))
+    findings.append(_figures(content, checked, plan, needs_original))
+    return checked, findings, unchecked
+
+
+def _figures(content: Mapping[str, Any], checked: CheckResult, plan: Plan, needs_original: bool) -> Finding:
+    try:
+        stated = {**content, "models": [] if needs_original else content["models"]}
+        if checked.people is None:
+            stated.pop("people", None)
+        differing = differing_figures(
+            stated, checked, with_sizes=plan.method.wildcard is None and not needs_original, with_models=True
+        )
+    except (LookupError, TypeError, AttributeError):
+        return Finding("figures", "fails", "The certificate lacks figures that certificates have.")
+    if differing:
+        return Finding("figures", "fails", f"The table has other figures than the certificate: {', '.join(differing)}.")
+    return Finding("figures", "holds", "The table has the figures of the certificate that it can show.")
+
+
+def plan_of_certificate(content: Mapping[str, Any]) -> tuple[Plan, list[str]]:
+    """Return the plan that a certificate states, and what it leaves out.
+
+    Hierarchies of quasi-identifiers and files are not needed to check a released table.
+    """
+    document = {key: value for key, value in content["plan"].items() if key in ("columns", "models", "keys", "method")}
+    notes = []
+    columns = document.get("columns")
+    if not isinstance(columns, dict):
+        raise PlanError("It has no columns.")
+    cut = {}
+    for name, column in columns.items():
+        section = dict(column) if isinstance(column, dict) else {"role": column}
+        hierarchy = section.get("hierarchy")
+        if section.get("role") == "quasi-identifier":
+            section.pop("hierarchy", None)
+        elif isinstance(hierarchy, dict) and "csv" in hierarchy:
+            section.pop("hierarchy")
+            notes.append(f"Distances in the hierarchy of {name!r}, which is not published, were not recomputed.")
+        cut[name] = section
+    document["columns"] = cut
+    try:
+        return Plan.from_dict(document), notes
+    except PlanError:
+        if "method" not in document:
+            raise
+    # a method that needs files of its maker, such as a ledger
+    document.pop("method")
+    notes.append("The guarantee of the method was not recomputed: it needs files that are not published.")
+    return Plan.from_dict(document), notes
+
+
+def _judge_signatures(
+    signatures: tuple[SignatureCheck, ...], trusted: Mapping[str, str] | None, require_approval: bool
+) -> list[Finding]:
+    """Return a finding for each signature, and for those that are missing."""
+    if trusted is not None and not can_sign():
+        raise InputError("Signatures not checked: they need the package 'cryptography'. Install shoal[signing].")
+    found = [_judge_signature(signature, trusted) for signature in signatures]
+    if trusted is None:
+        return found
+    needed = ("maker", "approver") if require_approval else ("maker",)
+    present = {signature.role for signature in signatures}
+    missing = [Finding(_finding_name(role), "fails", "There is none.") for role in needed if role not in present]
+    return found + missing
+
+
+def _finding_name(role: str) -> str:
+    return f"{role}'s signature"
+
+
+def _judge_signature(signature: SignatureCheck, trusted: Mapping[str, str] | None) -> Finding:
+    name = _finding_name(signature.role)
+    if signature.valid is None:
+        return Finding(name, "not checked", f"Signatures not checked. {signature.fault}")
+    if not signature.valid:
+        return Finding(name, "fails", signature.fault)
+    if signature.trusted:
+        owner = f" ({signature.owner})" if signature.owner else ""
+        return Finding(name, "holds", f"Signed on {signature.date} by a trusted key{owner}.")
+    outcome: Outcome = "fails" if trusted is not None else "not checked"
+    return Finding(name, outcome, f"Signed by an unknown key ({signature.key[:16]}...).")
+
+
+def approve(
+    release: Path | str, key: Path | str, *, trust: Path | str | None = None, progress: Progress = quiet
+) -> tuple[ReleaseVerification, Path | None]:
+    """Verify a release, and sign it as its approver if it holds.
+
+    Returns the verification and the path of the signature; None in its place if nothing was signed.
+
+    Parameters
+    ----------
+    release
+        The released table (a file, or a folder of parts) or its certificate.
+    key
+        The approver's private key, another one than the maker's.
+    trust
+        File of public keys; with it, the maker must have signed with one of them.
+    """
+    table, _ = _locate(Path(release))
+    signing = read_signing_key(Path(key), table)
+    found = verify(release, trust=trust, progress=progress)
+    findings = tuple(finding for finding in found.findings if finding.name != _finding_name("approver"))
+    signatures = tuple(one for one in found.signatures if one.role == "maker")
+    found = replace(found, findings=findings, signatures=signatures)  # an earlier approval is replaced
+    maker = signatures[0] if signatures else None
+    if maker is None or not maker.valid:
+        return _refused(found, "A release is approved once its maker has signed it; there is no valid signature."), None
+    if maker.key == signing.public:
+        return _refused(found, "Maker and approver must be two keys; this one is the maker's."), None
+    if not found.holds:
+        return found, None
+    return found, sign(table, "approver", signing)
+
+
+def _refused(found: ReleaseVerification, fault: str) -> ReleaseVerification:
+    return replace(found, findings=(*found.findings, Finding("approval", "fails", fault)))
