@@ -406,7 +406,7 @@ def test_unusable_signing_keys_are_refused_before_any_work(tmp_path, keys, comma
     assert "PRIVATE" not in out + err
 
 
-def test_private_keys_are_refused_beside_a_release(released):
+def test_private_keys_are_refused_in_the_folder_of_a_release(released):
     with pytest.raises(shoal.OutputError, match="folder of a release"):
         shoal.create_signing_key(released.with_name("key"))
     assert not released.with_name("key").exists()
