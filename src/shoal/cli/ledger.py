@@ -129,7 +129,7 @@ def show(
 
 
 @app.command("verify")
-def verify(
+def verify_ledger(
     ledger: LedgerFile,
     expect_head: ExpectHead = None,
     as_json: Json = False,

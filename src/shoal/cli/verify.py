@@ -20,7 +20,7 @@ Trust = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 
-def verify(
+def verify_files(
     release: Released,
     trust: Trust = None,
     require_approval: Annotated[
@@ -51,7 +51,7 @@ def verify(
     raise typer.Exit(0 if found.holds and (found.complete or not require_complete) else 1)
 
 
-def approve(
+def approve_files(
     release: Released,
     sign: Annotated[Path, typer.Option("--sign", help="Your private key (shoal signing-key create).")],
     trust: Trust = None,
@@ -84,7 +84,7 @@ def signing_key_group(context: typer.Context) -> None:
 
 
 @signing_key.command("create")
-def create(
+def create_key(
     file: Annotated[Path, typer.Argument(help="The private key to create; the public one is FILE.pub.")],
     name: Annotated[str, typer.Option(help="Whose key it is; written into the public file.")] = "",
     as_json: Json = False,
