@@ -19,7 +19,7 @@ from shoal.cli import app
 
 pytestmark = pytest.mark.filterwarnings("ignore:shoal.(Ledger|Questions) is deprecated:DeprecationWarning")
 
-FILES = {"plan": "plan", "compile": "compile"}
+FILES = {"approve": "verify", "signing-key": "verify", "plan": "plan", "compile": "compile"}
 FRAME = pd.DataFrame({"age": [20 + n // 3 for n in range(24)], "illness": ["flu", "gout", "asthma"] * 8})
 PLAN = shoal.Plan(
     columns={"age": shoal.quasi(shoal.hierarchies.intervals(5, 10)), "illness": "sensitive"}, models="k-anonymity k=3"

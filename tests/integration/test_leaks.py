@@ -142,6 +142,9 @@ COMMANDS: dict[str, list[str]] = {
     "sum": ["query", "sum", "source.csv", *LEDGER, "--column", "age", "--lower", "0", "--upper", "99"],
     "histogram": ["query", "histogram", "source.csv", *LEDGER, "--column", "ilness", "--values", "flu,gout"],
     "ledger": ["ledger", "show", "source.csv"],
+    "the table as trusted keys": ["verify", "good.csv", "--trust", "source.csv"],
+    "the table as a private key": ["release", "plan.toml", "--sign", "source.csv"],
+    "a table without a certificate": ["verify", "source.csv"],
     "the table as a plan": ["release", "source.csv"],
     "the table as a recoding": ["release", "plan.toml", "--recoding", "source.csv"],
 }

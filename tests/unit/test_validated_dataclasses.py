@@ -131,7 +131,8 @@ RESULTS = {
     "ByLevel", "ByPattern", "Certificate", "CheckResult", "ColumnLabels", "Comparison", "Condition", "Counts", "Crowds",
     "Dictionary", "Domain", "Draft", "Engine", "Entry", "Exploration", "Format", "FrequencySet", "Grid", "Groups",
     "Guarantee", "Histogram", "Judgement", "Ladder", "MethodFacts", "NumberedPeople", "Opinion", "Options", "Page",
-    "Problem", "Profile", "Release", "RiskAssessment", "Sensitive", "Summary", "Status", "Verdict", "Writing",
+    "Problem", "Profile", "Release", "ReleaseVerification", "RiskAssessment",
+    "Sensitive", "Summary", "Status", "Verdict", "Writing",
 }  # fmt: skip
 """Made by shoal and returned, or internal; never passed to it."""
 
