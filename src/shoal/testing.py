@@ -33,6 +33,7 @@ from shoal.io.formats import Format, Options, Writing
 from shoal.io.formats.sandbox import load_in_sandbox
 from shoal.methods import METHODS, Method
 from shoal.models import Known, Model, combine, make_model, partial_knowledge_models
+from shoal.models.base import SensitiveModel
 from shoal.pipeline.run import anonymize, check
 from shoal.plan.plan import Plan
 from shoal.runtime.validation import build_from_section
@@ -113,8 +114,8 @@ def _frequencies(rows: int, seed: int) -> FrequencySet:
 def check_model(model: Model, *, methods: Sequence[str] = ("full-domain", "mdav", "mondrian")) -> None:
     """Check a model's declarations.
 
-    Verdicts are deterministic, declared properties of unions hold, the fields of the model define it, and methods meet
-    it.
+    Verdicts are deterministic, declared properties of unions hold, no group below ``least`` holds and none without a
+    known value, the fields of the model define it, and methods meet it.
     """
     assert model.name, "a model has a name"
     assert replace(model) == model, "a model is a frozen dataclass that its fields make again"
@@ -130,11 +131,18 @@ def check_model(model: Model, *, methods: Sequence[str] = ("full-domain", "mdav"
 def _check_unions(model: Model, frequencies: FrequencySet, seed: int) -> None:
     random = np.random.default_rng(seed)
     fine = np.unique(random.integers(0, 8, len(frequencies.count)), return_inverse=True)[1].astype(np.int64)
+    missing = frequencies.secrets[:, 0] < 0
+    if missing.any():
+        fine[missing & (random.random(len(fine)) < 0.5)] = fine.max() + 1  # a group without a known value
     groups = frequencies.groups_of(fine, int(fine.max()) + 1)
     first, second = model.assess(groups), model.assess(groups)
     assert first.holds.dtype == np.bool_, "a verdict is an array of booleans, one for each group"
     assert first.holds.shape == (groups.count,), "a verdict is an array of booleans, one for each group"
     assert (first.holds == second.holds).all(), "the same groups get the same verdict"
+    assert (groups.size[first.holds] >= model.least).all(), "no group smaller than the model's least size holds"
+    if isinstance(model, SensitiveModel):
+        known = groups.histogram("secret").known
+        assert (known[first.holds] > 0).all(), "a group without a known value fails: missing values never help"
     for condition in first.conditions:
         within_bound = condition.value >= condition.bound if condition.at_least else condition.value <= condition.bound
         assert within_bound[first.holds].all(), f"a group that holds keeps the bound of {condition.parameter!r}"
@@ -252,19 +260,21 @@ def sample_models() -> list[Model]:
 def check_definition(model: Model) -> None:
     """Check that a model has a second definition, and that both agree.
 
-    On random groups of test tables, with all figures. See :attr:`shoal.plugins.Definition`.
+    On random groups of test tables, with all figures, and on every group. See :class:`shoal.plugins.Definition`.
     """
     assert model.name in DEFINITIONS, f"the entry point group shoal.definitions has no {model.name!r}"
-    for seed in range(8):
+    for seed in range(12):
         random = np.random.default_rng(seed)
         table = table_of(40 + 20 * seed, seed)
-        table = table.set_column(0, "age", pa.array(random.integers(0, 3, table.num_rows)))
-        table = table.set_column(1, "place", pa.array(["a"] * table.num_rows))
+        group = random.integers(0, 3 if seed < 6 else table.num_rows // 3, table.num_rows)  # some of a row or two
+        missing = table.column("secret").is_null().to_numpy()
+        group[missing & (random.random(len(group)) < 0.5)] = -1  # a group without a known value
+        table = table.set_column(0, "age", pa.array(group)).set_column(1, "place", pa.array(["a"] * table.num_rows))
         verdict = _check_rows(table, (model,)).models[0]
-        evaluation = _evaluate_independently(table, model)
-        assert evaluation is not None, "the definition evaluates the model"
+        evaluation, failing = _evaluate_independently(table, model)
         found = differences(evaluation, model, verdict.holds, verdict.effective)
         assert not found, f"model and definition differ in {' and in '.join(found)}"
+        assert failing == verdict.failing_groups, "model and definition agree on every group"
 
 
 def _check_rows(table: pa.Table, models: Sequence[Model]) -> CheckResult:
@@ -273,14 +283,21 @@ def _check_rows(table: pa.Table, models: Sequence[Model]) -> CheckResult:
     return check(table, models, quasi_identifiers=SCHEMA.quasi_identifiers, sensitive=by_name)
 
 
-def _evaluate_independently(table: pa.Table, model: Model) -> ModelEvaluation | None:
+def _evaluate_independently(table: pa.Table, model: Model) -> tuple[ModelEvaluation, int]:
+    """Return a definition's verdict on a table, and the number of failing groups."""
     with open_engine() as engine:
         relation = engine.read(Source(frame=table))
         quasi, (secret,) = relation.positions(SCHEMA.quasi_identifiers), relation.positions(SCHEMA.sensitive)
         counted = engine.frequencies(relation, [*quasi, secret])
     columns = {"secret": (secret, counted.column(f"c{secret}"), counted.column("n"))}
     sensitive = list_sensitive_columns(columns, SCHEMA)
-    return judge(count_groups(counted, quasi, sensitive), sensitive, (model,)).evaluations[0]
+    counts, definition = count_groups(counted, quasi, sensitive), DEFINITIONS[model.name]
+    evaluation = judge(counts, sensitive, (model,)).evaluations[0]
+    assert evaluation is not None, "the definition evaluates the model"
+    sizes = Counter({(size, ()): times for size, times in counts.sizes.items()})
+    kinds = counts.value_counts["secret"] if definition.sensitive else sizes
+    evaluate = definition.judge(model, sensitive[0] if definition.sensitive else None)
+    return evaluation, sum(times for (size, values), times in kinds.items() if not evaluate(size, values)[0])
 
 
 def check_hierarchy(hierarchy: BaseHierarchy, values: Sequence[str]) -> None:

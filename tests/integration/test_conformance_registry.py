@@ -6,9 +6,12 @@ What is tried is taken from the registries, so that nothing registered is left o
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
+from collections import Counter
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
+from typing import ClassVar
 
+import numpy as np
 import pytest
 
 from shoal.budget import Ledger
@@ -18,10 +21,15 @@ from shoal.io.engines import ENGINES
 from shoal.io.formats import FORMATS
 from shoal.methods import METHODS, FactsSuppression, Levels, PFirst
 from shoal.methods.partition import PartitionMethod
-from shoal.models import MODELS, KAnonymity
+from shoal.models import MODELS, KAnonymity, PSensitive
+from shoal.models.base import Assessment, Condition, SensitiveModel
+from shoal.pipeline.run import anonymize
+from shoal.plan.plan import Plan
 from shoal.runtime.validation import build_from_section
 from shoal.schema import HIERARCHIES, Calendar, Cuts, Flat, Intervals, Ordered, Prefix, Table, Tree, Widths
 from shoal.testing import (
+    PEOPLE_SCHEMA,
+    SCHEMA,
     Case,
     check_definition,
     check_format,
@@ -30,6 +38,7 @@ from shoal.testing import (
     check_model,
     method_cases,
     sample_models,
+    table_of,
 )
 from shoal.verification.independent.definitions import DEFINITIONS
 from tests.builders import grids
@@ -154,3 +163,69 @@ def test_a_partition_of_a_wrong_shape_is_refused():
 
     with pytest.raises(PlanError, match="one whole number of at least 0 for each"):
         check_method(Short(), cases=method_cases((KAnonymity(3),), ((60, 1),)))
+
+
+@dataclass(frozen=True)
+class Enough(SensitiveModel):
+    """At least ``rows`` known values in a group, with a fault by choice."""
+
+    rows: int = 3
+    column: str | None = None
+    name: ClassVar[str] = "enough"
+    smallest: ClassVar[int] = 1
+    accepts_missing: ClassVar[bool] = False
+
+    @property
+    def least(self):
+        return self.smallest
+
+    def assess_column(self, groups, histogram):
+        holds = (histogram.known >= self.rows) | (self.accepts_missing & (histogram.known == 0))
+        return Assessment(holds, (Condition.of("rows", np.where(holds, self.rows, 0), self.rows, holds),))
+
+
+def test_a_wrong_least_size_is_found():
+    check_model(Enough(), methods=("mondrian",))
+    with pytest.raises(AssertionError, match="least size"):
+        check_model(type("TooLarge", (Enough,), {"smallest": 6})(), methods=("mondrian",))
+
+
+def test_a_model_that_missing_values_help_is_found():
+    with pytest.raises(AssertionError, match="missing values never help"):
+        check_model(type("Missing", (Enough,), {"accepts_missing": True})(), methods=("mondrian",))
+
+
+@pytest.mark.parametrize("fault", ["strict", "missing"])
+def test_a_definition_that_differs_in_a_group_is_found(monkeypatch, fault):
+    own = DEFINITIONS["p-sensitive"]
+
+    def judge(model, column):
+        def evaluate(size, values):
+            holds = len(values) > model.p if fault == "strict" else not values or len(values) >= model.p
+            return holds, (len(values),)
+
+        return evaluate
+
+    monkeypatch.setitem(DEFINITIONS.own, "p-sensitive", replace(own, judge=judge))
+    with pytest.raises(AssertionError, match=r"agree on every group|whether it holds"):
+        check_definition(PSensitive(2))
+
+
+def test_a_model_of_rows_is_refused_where_people_are_counted():
+    with pytest.raises(PlanError, match="does not declare that it is right for people"):
+        Plan(PEOPLE_SCHEMA, (Enough(),))
+
+
+def test_equal_labels_are_one_group_in_the_losses():
+    class Rows(PartitionMethod):
+        """Return a group for each combination."""
+
+        name = "rows"
+
+        def partition(self, problem):
+            return np.arange(len(problem.frequencies.count))
+
+    release = anonymize(table_of(200, 2), Plan(SCHEMA, (KAnonymity(3),), Rows()))
+    labels = zip(*(release.table.column(name).to_pylist() for name in SCHEMA.quasi_identifiers), strict=True)
+    sizes = Counter(labels).values()
+    assert release.utility["discernibility"] == sum(size**2 for size in sizes)

@@ -28,15 +28,18 @@ from shoal.runtime.registry import Registry
 from shoal.schema import Calendar, Cuts, Flat, Intervals, Ordered, Prefix, Table, Tree, Widths
 from shoal.testing import check_engine, check_format, check_hierarchy
 
-EXAMPLE = Path(__file__).parent.parent.parent / "examples" / "plugin"
+EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 
 
-def test_installed_example_passes_its_own_tests(tmp_path):
+@pytest.mark.parametrize("package", ["plugin", "second_plugin"])
+def test_installed_example_passes_its_own_tests(tmp_path, package):
     install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--target"]
-    subprocess.run([*install, tmp_path / "packages", EXAMPLE], check=True, env={**os.environ, "PIP_NO_INDEX": "1"})
+    subprocess.run(
+        [*install, tmp_path / "packages", EXAMPLES / package], check=True, env={**os.environ, "PIP_NO_INDEX": "1"}
+    )
     import_path = os.pathsep.join([str(tmp_path / "packages"), str(Path(shoal.__file__).parent.parent)])
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", EXAMPLE / "tests"],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", EXAMPLES / package / "tests"],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": import_path},
         capture_output=True,

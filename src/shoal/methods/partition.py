@@ -59,7 +59,8 @@ class PartitionMethod(Method):
             return publish_groups(frequencies, problem.ladders, row, of, count)
 
         recoding, repairs = publish_valid_groups(problem, rows, group, frequencies.count, label)
-        return replace(recoding, facts=PartitionFacts(repairs=repairs or None))
+        joined = label(recoding.row, same_labels(recoding)[recoding.group], recoding.count)  # equal labels: one group
+        return replace(joined, facts=PartitionFacts(repairs=repairs or None))
 
 
 def publish_valid_groups(

@@ -38,6 +38,7 @@ class AlphaK(SensitiveModel):
     column: str | None = None
     rules_are_exact: ClassVar[bool] = True
     name: ClassVar[str] = "alpha-k"
+    supports_people: ClassVar[bool] = True
     summary_template: ClassVar[str] = (
         "Every group has at least {k} rows, and no value of {column} makes up more than {alpha} of it."
     )
@@ -79,6 +80,7 @@ class DeltaDisclosure(SensitiveModel):
     column: str | None = None
     rules_are_exact: ClassVar[bool] = True
     name: ClassVar[str] = "delta-disclosure"
+    supports_people: ClassVar[bool] = True
     summary_template: ClassVar[str] = (
         "In no group is a value of {column} much more or less frequent than in all (δ = {delta})."
     )
@@ -123,6 +125,7 @@ class BetaLikeness(SensitiveModel):
     column: str | None = None
     rules_are_exact: ClassVar[bool] = True
     name: ClassVar[str] = "beta-likeness"
+    supports_people: ClassVar[bool] = True
     summary_template: ClassVar[str] = (
         "In no group is a value of {column} much more frequent than in the table (β = {beta})."
     )

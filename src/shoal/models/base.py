@@ -121,6 +121,12 @@ class Model(Validated):
     """Whether the model depends on group sizes alone; :attr:`least` is then the size that it requires."""
     uses_shares: ClassVar[bool] = True
     """Whether the model looks at the shares of values in a group, not only at distinct values and weights."""
+    supports_people: ClassVar[bool] = False
+    """Whether the model is also right for counts of people.
+
+    Groups of people have sizes in people, and counts of values in fractions of a person, since the rows of a person
+    share one person. A model that compares counts with sizes or with a number of rows is wrong for them.
+    """
     requires_people: ClassVar[bool] = False
     """Whether the model needs a column that names the person of each row."""
     rules_are_exact: ClassVar[bool] = False

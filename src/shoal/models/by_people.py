@@ -163,6 +163,12 @@ def as_people_models(model: AllOf) -> AllOf:
             f"Where rows of a person can be linked ({linked[0].name}), all columns of a row are taken to be known; "
             "leave 'known' and [[keys]] out."
         )
+    for part in model.parts:
+        if not (part.of if isinstance(part, PartialKnowledge) else part).supports_people:
+            raise PlanError(
+                f"The model {part.name} counts rows, and this plan counts people: it does not declare that it is right "
+                f"for people too. Leave the person columns out, or use another model."
+            )
     known_rows = linked[0].linked_rows if linked else 1
     return AllOf(
         tuple(

@@ -32,6 +32,7 @@ class KAnonymity(Model):
 
     k: Annotated[int, Ge(2)]
     name: ClassVar[str] = "k-anonymity"
+    supports_people: ClassVar[bool] = True
     summary_template: ClassVar[str] = "Every group, that is all rows that look alike, has at least {k} rows."
     people_summary_template: ClassVar[str] = (
         "Every group, that is all rows that look alike, has rows of at least {k} people."

@@ -55,6 +55,7 @@ class LDiversity(SensitiveModel):
     column: str | None = None
     rules_are_exact: ClassVar[bool] = True
     name: ClassVar[str] = "l-diversity"
+    supports_people: ClassVar[bool] = True
     summary_template: ClassVar[str] = "Every group holds at least {l} different values of {column}."
 
     def __post_init__(self) -> None:

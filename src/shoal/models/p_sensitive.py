@@ -39,6 +39,7 @@ class PSensitive(SensitiveModel):
     column: str | None = None
     rules_are_exact: ClassVar[bool] = True
     name: ClassVar[str] = "p-sensitive"
+    supports_people: ClassVar[bool] = True
     summary_template: ClassVar[str] = "Every group holds at least {p} different values of {column}."
     people_summary_template: ClassVar[str] = (
         "It takes at least {p} values of {column} for everybody in a group to have one of them."
@@ -111,6 +112,7 @@ class PAlphaSensitive(_WeightedSensitivity):
     """Every group has ``p`` distinct values and weighs at least ``alpha``."""
 
     name: ClassVar[str] = "p-alpha-sensitive"
+    supports_people: ClassVar[bool] = True
     summary_template: ClassVar[str] = (
         "Every group holds at least {p} different values of {column}, and the weights of its rows, 0 for the most "
         "sensitive values and 1 for the least, add up to {alpha} or more."
@@ -137,6 +139,7 @@ class PPlusAlphaSensitive(_WeightedSensitivity):
     """Every group has ``p`` distinct categories and weighs at least ``alpha``."""
 
     name: ClassVar[str] = "p-plus-alpha-sensitive"
+    supports_people: ClassVar[bool] = True
     summary_template: ClassVar[str] = (
         "Every group holds values of {column} from at least {p} categories of sensitivity, and the weights of its "
         "rows, 0 for the most sensitive category and 1 for the least, add up to {alpha} or more."

@@ -43,6 +43,7 @@ class TCloseness(SensitiveModel):
     column: str | None = None
     rules_are_exact: ClassVar[bool] = True
     name: ClassVar[str] = "t-closeness"
+    supports_people: ClassVar[bool] = True
     summary_template: ClassVar[str] = (
         "In every group {column} is distributed nearly as in the whole table: the distance is at most {t} "
         "({distance} distance)."

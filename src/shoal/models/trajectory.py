@@ -35,6 +35,7 @@ class TrajectoryAnonymity(Model):
     k: Annotated[int, Ge(2)]
     known_rows: Annotated[int, Ge(2), Le(MAX_KNOWN_ROWS)] | None = None
     name: ClassVar[str] = "trajectory-anonymity"
+    supports_people: ClassVar[bool] = True
     summary_template: ClassVar[str] = (
         "Who knows all rows of a person, and can link them, finds at least {k} people who have them."
     )

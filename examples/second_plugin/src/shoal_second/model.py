@@ -27,6 +27,7 @@ class Rho1ToRho2(SensitiveModel):
     rho2: Annotated[float, Gt(0), Le(1)] = 0.5
     column: str | None = None
     name: ClassVar[str] = "rho1-to-rho2"
+    supports_people: ClassVar[bool] = True  # counts are compared with counts alone
     summary_template: ClassVar[str] = (
         "No value of {column} with a share of at most {rho1} has a share of {rho2} or more in a group."
     )
