@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated, Any, ClassVar
@@ -50,14 +50,17 @@ class AtMost(SensitiveModel):
     def assess_column(self, groups: Groups, histogram: Histogram) -> Assessment:
         """Compare each group's most frequent value with its limit."""
         over = histogram.largest() - (-(-groups.size // self.of) + 1)
+        over = np.where(histogram.known > 0, over, groups.size)  # without a known value a group fails
         return Assessment(over <= 0, (Condition.of("over", over, 0, over <= 0, at_least=False),))
 
 
 def _evaluate_limit(model: Any, column: Any) -> Callable[..., tuple[bool, tuple[float, ...]]]:
     """Evaluate one group from its definition, without the code of the model."""
 
-    def evaluate(size: int, value_counts: Iterable[tuple[int, int]]) -> tuple[bool, tuple[float, ...]]:
-        largest = max((count for _, count in value_counts), default=0)
+    def evaluate(size: int, value_counts: Sequence[tuple[int, int]]) -> tuple[bool, tuple[float, ...]]:
+        if not value_counts:
+            return False, (size,)
+        largest = max(count for _, count in value_counts)
         allowed = math.ceil(Fraction(size, model.of)) + 1
         return largest <= allowed, (largest - allowed,)
 
