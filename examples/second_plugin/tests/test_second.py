@@ -1,4 +1,4 @@
-"""Tests of the package: the checks of shoal, worked examples, and one release from a file to a file."""
+"""Conformance checks, worked examples, and a release between files."""
 
 import datetime
 import decimal

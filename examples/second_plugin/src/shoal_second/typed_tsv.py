@@ -1,4 +1,4 @@
-"""Tab-separated text whose header states the types.
+"""Tab-separated text with types in its header.
 
 The first line is `#typed-tsv 1`. Lines with the names and the types of the columns follow, then one line per row, and
 at the end `#rows` and their number, so that a truncated file is recognized. A backslash escapes itself, tabs (`\\t`),
