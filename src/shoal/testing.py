@@ -284,7 +284,7 @@ def _check_rows(table: pa.Table, models: Sequence[Model]) -> CheckResult:
 
 
 def _evaluate_independently(table: pa.Table, model: Model) -> tuple[ModelEvaluation, int]:
-    """Return a definition's verdict on a table, and the number of failing groups."""
+    """Evaluate a table by a definition, and count failing groups."""
     with open_engine() as engine:
         relation = engine.read(Source(frame=table))
         quasi, (secret,) = relation.positions(SCHEMA.quasi_identifiers), relation.positions(SCHEMA.sensitive)

@@ -96,7 +96,7 @@ def _parse_type(name: str) -> pa.DataType:
 
 
 def _text_type(kind: pa.DataType) -> pa.DataType:
-    """Return the type whose text stands for values of a type.
+    """Return the type that represents values of a type as text.
 
     A time of day or a duration is written as a whole number, and a point in time as that of UTC.
     """
