@@ -19,8 +19,9 @@ from shoal.io.engines import open_engine
 from shoal.io.engines.base import Source
 from shoal.pipeline.decide import StepTimer, encode
 from shoal.runtime.progress import quiet
-from shoal.schema.column_words import meanings_of, topic_of_values, yes_and_no
+from shoal.schema.column_words import meanings_of
 from shoal.schema.detect_identifiers import identifier_reason
+from shoal.schema.value_words import topic_of_values, yes_and_no
 from shoal.utility.loss import losses, ncp_by_column
 
 ROWS = 600

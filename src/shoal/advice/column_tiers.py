@@ -14,35 +14,29 @@ text       anything: free text, remarks                                         
 =========  =======================================================================  ================
 
 Evidence is the name with its abbreviations, the label that the source has, the values, and, for what is not understood
-by itself, the neighbours: :func:`judge_by_neighbours`.
+by itself, the neighbours (:mod:`shoal.advice.neighbour_columns`).
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 
 from shoal.advice.value_kinds import have_same_unit, numbers_of
 from shoal.schema import Role
 from shoal.schema.column_vocabulary import words_of
-from shoal.schema.column_words import Meaning, fold_value, meanings_of, topic_of_values, yes_and_no
+from shoal.schema.column_words import Meaning, meanings_of
 from shoal.schema.detect_identifiers import identifier_reason, is_remark, person_reason, sensitive_reason
+from shoal.schema.value_words import are_names_of_people, topic_of_values
 
 MAX_DISTINCT_WORD_SHARE = 0.2
 MAX_DISTINCT_WORDS = 100
 MIN_ROWS_OF_CONSTANT = 20
-MAX_ANSWERS = 12
-"""Maximum number of values of an item of a questionnaire."""
-MIN_SERIES = 3
-MIN_BATTERY = 5
-MIN_TOPIC_COLUMNS = 3
-NEIGHBOUR_DISTANCE = 3
+MIN_WEEKDAYS = 3
 MAX_PRIVATE_WORDS = 60
 MAX_ADMINISTRATIVE_VALUES = 20
-MIN_MONEY = 500
 TOPICS = {
     "age": "age", "sex": "sex", "origin": "origin", "place": "a place", "family": "the family", "work": "work",
     "schooling": "schooling",
@@ -59,7 +53,7 @@ TOPICS = {
     "offence": "offences", "grade": "grades",
     "habit": "habits",
 }  # fmt: skip
-WEIGHT_WORDS = {"weight", "weights", "poids", "gewicht", "peso", "wgt", "wt", "bmxwt"}
+WEIGHT_WORDS = {"weight", "weights", "poids", "gewicht", "gew", "peso", "wgt", "wght", "wt", "bmxwt", "vikt", "waga"}
 UNITS_OF_WEIGHT = {"kg", "lb", "lbs", "pounds", "body", "birth", "koerper", "corps", "cuerpo", "corpo", "bmxwt"}
 REGION_WORDS = {
     "city", "county", "state", "region", "country", "zip", "district", "town", "province", "municipality", "station",
@@ -71,6 +65,17 @@ CORE_TOPICS = {"age", "sex", "origin", "place", "family"}
 """Visible facts that count more than a private word beside them: the age of a subscriber."""
 GRAVE_TOPICS = {"health", "belief", "sexuality", "politics", "offences", "money", "income"}
 """Sensitive facts that count more than a word of opinion beside them."""
+
+
+KIND_WORDS = {
+    "type", "kind", "basis", "frequency", "freq", "method", "mode", "currency", "art", "typ", "turnus", "devise",
+    "tipo", "moneda", "moeda", "modo", "valuta", "soort", "rodzaj", "forme", "forma",
+}  # fmt: skip
+"""Words for a kind of pay or account: what stands beside them is no amount."""
+HOUR_WORDS = {"hour", "hr", "hod", "heure", "stunde", "hora", "ora", "uur", "time"}
+WEEKDAY_WORDS = {"dow", "wday", "weekday", "wochentag", "jour", "giorno", "weekdag"}
+MIN_HOURS = 12
+MIN_HEIGHT_CM, MAX_HEIGHT_CM = 130, 210
 
 
 class Tier(StrEnum):
@@ -136,8 +141,10 @@ def judge_column(column: Evidence) -> Judgement:
     if column.kind != "date":
         if person := person_reason(name, values, distinct):
             return Judgement(Tier.PERSON, Role.PERSON, person)
-        if found := identifier_reason(name, values, distinct, filled):
+        if found := identifier_reason(name, values, distinct, filled, understood=_is_understood(name)):
             return Judgement(Tier.NAMES, Role.IDENTIFIER, found)
+        if column.kind in ("word", "text") and are_names_of_people(values) and not _is_understood(name):
+            return Judgement(Tier.NAMES, Role.IDENTIFIER, "its values are names of people")
     if column.kind == "text":
         return Judgement(Tier.TEXT, Role.DROP, "it is free text, which may say anything about anybody")
     if column.kind == "word" and is_remark(name):
@@ -170,13 +177,27 @@ def _judge_by_words(column: Evidence) -> Judgement:
         tier, topic, way = by_values
         what = f"its values have the form of {topic}" if way == "form" else f"its values tell about {TOPICS[topic]}"
         return _with_role(column, Tier(tier), topic, what)
+    if measured := _measured(column):
+        return measured
     if found is None and (named := sensitive_reason(column.name)):
         return _with_role(column, Tier.SENSITIVE, "", named)
     if found is None:
         return Judgement(Tier.UNKNOWN, Role.QUASI_IDENTIFIER, "it is not understood, and somebody may know it")
     tier = Tier(found.tier)
+    if found.way == "abbreviation" and tier in (Tier.PRIVATE, Tier.TECHNICAL):
+        reason = f"it may tell about {TOPICS[found.topic]} (read as {found.words}...), which is not sure"
+        return Judgement(Tier.UNKNOWN, Role.QUASI_IDENTIFIER, f"{reason}, and somebody may know it")
+    if found.topic in ("income", "money") and column.kind == "word" and KIND_WORDS & set(words_of(column.name)):
+        return _with_role(column, Tier.VISIBLE, "work", "it tells a kind of pay or account, and no amount")
     sure = "" if found.way in ("name", "inflection") else f" (read as {found.words}...)"
     return _with_role(column, tier, found.topic, f"by its {source} it tells about {TOPICS[found.topic]}{sure}")
+
+
+def _is_understood(name: str) -> bool:
+    """Return whether a name says surely that its values are facts of a person."""
+    return any(
+        part.way in ("name", "inflection") and part.tier in ("visible", "sensitive") for part in meanings_of(name)
+    )
 
 
 def _tier_of_name(name: str) -> Meaning | None:
@@ -237,6 +258,22 @@ def _with_role(column: Evidence, tier: Tier, topic: str, reason: str) -> Judgeme
     return Judgement(tier, ROLES[tier], before + reason, topic)
 
 
+def _measured(column: Evidence) -> Judgement | None:
+    """Judge by a unit or a part of the day in the name, if values agree."""
+    words = set(words_of(column.name))
+    if column.kind != "number" or not words & (HOUR_WORDS | WEEKDAY_WORDS | {"cm"}):
+        return None
+    numbers = sorted(numbers_of(column.values) or [])
+    whole = all(number == round(number) for number in numbers)
+    if words & HOUR_WORDS and whole and numbers[0] >= 0 and numbers[-1] <= 24 and len(numbers) >= MIN_HOURS:
+        return _with_role(column, Tier.VISIBLE, "events", "it is an hour of the day")
+    if words & WEEKDAY_WORDS and whole and numbers[0] >= 0 and numbers[-1] <= 7 and len(numbers) >= MIN_WEEKDAYS:
+        return _with_role(column, Tier.VISIBLE, "events", "it is a day of the week")
+    if "cm" in words and MIN_HEIGHT_CM <= numbers[len(numbers) // 2] <= MAX_HEIGHT_CM:
+        return _with_role(column, Tier.VISIBLE, "looks", "by its unit and values it is somebody's height")
+    return None
+
+
 def _judge_weight(column: Evidence) -> Judgement:
     """Distinguish body weight from weights of a survey, by name and values."""
     phrases = {part.words for part in meanings_of(column.name)}
@@ -257,149 +294,6 @@ def _judge_weight(column: Evidence) -> Judgement:
             column, Tier(named[0].tier), named[0].topic, f"by its name it tells about {TOPICS[named[0].topic]}"
         )
     return Judgement(Tier.UNKNOWN, Role.QUASI_IDENTIFIER, "it is not understood, and somebody may know it")
-
-
-# -- neighbours --------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Shape:
-    """Properties of a column that others may share.
-
-    Its kind, its answers if they are few, and whether it may be money or a yes and no.
-    """
-
-    kind: str
-    answers: frozenset[str]
-    is_money: bool
-    is_mark: bool
-    distinct: int
-
-
-def shape_of(column: Evidence) -> Shape:
-    """Return the shape of a column."""
-    answers = frozenset(map(fold_value, column.values)) if 1 < len(column.values) <= MAX_ANSWERS else frozenset()
-    return Shape(
-        column.kind,
-        answers,
-        column.kind == "number" and _is_money(column),
-        yes_and_no(column.values) is not None,
-        len(column.values),
-    )
-
-
-def _is_money(column: Evidence) -> bool:
-    """Return whether numbers may be amounts of money.
-
-    Some are large, and many are zero or have cents.
-    """
-    numbers = numbers_of(column.values) or []
-    if not numbers or max(map(abs, numbers)) < MIN_MONEY:
-        return False
-    rows = sum(column.count)
-    zeros = sum(n for number, n in zip(numbers, column.count, strict=True) if number == 0) / rows
-    cents = sum(round(number, 2) == number != round(number) for number in numbers) > len(numbers) / 4
-    return zeros > 0.1 or cents
-
-
-def judge_by_neighbours(
-    names: Sequence[str], judged: Sequence[Judgement], shapes: Sequence[Shape], same: Mapping[str, str]
-) -> list[Judgement]:
-    """Judge columns that are not understood by adjacent ones.
-
-    ``same`` maps a column to an earlier one with which it corresponds one to one.
-    """
-    found = list(judged)
-    for later, earlier in same.items():
-        pair = (names.index(earlier), names.index(later))
-        for at, other in (pair, pair[::-1]):
-            if found[at].tier is Tier.UNKNOWN and found[other].tier in (Tier.VISIBLE, Tier.SENSITIVE, Tier.PRIVATE):
-                reason = f"it tells the same as {names[other]!r} in every row"
-                found[at] = replace(found[other], reason=reason)
-            elif found[at].tier is Tier.UNKNOWN and found[other].tier is Tier.PERSON:
-                found[at] = Judgement(
-                    Tier.NAMES, Role.IDENTIFIER, f"it tells the same as {names[other]!r} in every row"
-                )
-    found = _judge_series(names, found, shapes)
-    topics = Counter(one.topic for one in found if one.tier is Tier.SENSITIVE)
-    understood = [one for one in found if one.tier in (Tier.VISIBLE, Tier.SENSITIVE, Tier.PRIVATE)]
-    money = sum(one.topic in ("money", "income") for one in understood)
-    for position, one in enumerate(found):
-        if one.tier is not Tier.UNKNOWN or one.topic:
-            continue
-        adjacent = _agreed_neighbours(position, judged, shapes)
-        if adjacent is not None:
-            verb = "sensitive" if adjacent.tier is Tier.SENSITIVE else "private"
-            reason = f"it stands among columns of the same values that tell about {TOPICS.get(adjacent.topic, verb)}"
-            found[position] = Judgement(adjacent.tier, ROLES[adjacent.tier], reason, adjacent.topic)
-        elif shapes[position].is_mark and (topic := _table_topic(topics)):
-            reason = f"it is a yes or no that is not understood, in a table about {TOPICS[topic]}"
-            found[position] = Judgement(Tier.SENSITIVE, Role.SENSITIVE, reason, topic)
-        elif shapes[position].is_money and money > max(len(understood) / 2, MIN_TOPIC_COLUMNS):
-            reason = "it is a number that is not understood, in a table about money"
-            found[position] = Judgement(Tier.SENSITIVE, Role.SENSITIVE, reason, "money")
-    return found
-
-
-def _table_topic(topics: Counter[str]) -> str | None:
-    """Return the grave topic of a table, if several columns have it."""
-    grave = [(count, topic) for topic, count in topics.items() if topic in ("health", "offences")]
-    return max(grave)[1] if grave and max(grave)[0] >= MIN_TOPIC_COLUMNS else None
-
-
-def _judge_series(names: Sequence[str], judged: list[Judgement], shapes: Sequence[Shape]) -> list[Judgement]:
-    """Judge numbered columns (py010n, py050n, ...; q1, q2, ...) together."""
-    found = list(judged)
-    series: dict[str, list[int]] = {}
-    for position, name in enumerate(names):
-        stem = re.sub(r"\d+", "#", name)
-        if "#" in stem and found[position].tier is Tier.UNKNOWN and shapes[position].kind != "date":
-            series.setdefault(stem, []).append(position)
-    for stem, positions in series.items():
-        letters = stem.replace("#", "")
-        if (
-            len(positions) >= MIN_SERIES
-            and 2 * sum(shapes[at].is_money for at in positions) >= len(positions)
-            and letters
-        ):
-            for at in positions:
-                if shapes[at].kind == "number":
-                    reason = f"it is one of {len(positions)} numbered columns that look like amounts of money"
-                    found[at] = Judgement(Tier.SENSITIVE, Role.SENSITIVE, reason, "money")
-            continue
-        answers = Counter(shapes[at].answers for at in positions if shapes[at].answers)
-        for values, count in answers.items():
-            if count >= MIN_BATTERY and len(values) <= MAX_ANSWERS:
-                for at in positions:
-                    if shapes[at].answers == values:
-                        reason = f"it is one of {count} numbered columns of the same values: answers to questions"
-                        found[at] = Judgement(Tier.SENSITIVE, Role.SENSITIVE, reason, "opinion")
-    return found
-
-
-def _agreed_neighbours(position: int, judged: Sequence[Judgement], shapes: Sequence[Shape]) -> Judgement | None:
-    """Return the judgement that the nearest columns on both sides share.
-
-    None if they differ, or have another shape.
-    """
-    sides = []
-    for step in (-1, 1):
-        for distance in range(1, NEIGHBOUR_DISTANCE + 1):
-            at = position + step * distance
-            if not 0 <= at < len(judged):
-                break
-            if judged[at].tier is not Tier.UNKNOWN:
-                sides.append(judged[at] if _have_same_shape(shapes[position], shapes[at]) else None)
-                break
-    if len(sides) < 2 or sides[0] is None or sides[1] is None or sides[0].tier is not sides[1].tier:
-        return None
-    return sides[0] if sides[0].tier in (Tier.SENSITIVE, Tier.PRIVATE) and sides[0].topic == sides[1].topic else None
-
-
-def _have_same_shape(one: Shape, other: Shape) -> bool:
-    if one.answers or other.answers:
-        return one.answers == other.answers
-    return one.kind == other.kind == "number"
 
 
 # -- codes -------------------------------------------------------------------------------------------

@@ -23,10 +23,9 @@ from shoal.advice.column_tiers import (
     Judgement,
     Tier,
     are_category_codes,
-    judge_by_neighbours,
     judge_column,
-    shape_of,
 )
+from shoal.advice.neighbour_columns import judge_by_neighbours, shape_of
 from shoal.advice.suggest_role import (
     MIN_LINKING_SHARE,
     MIN_LINKING_VALUES,
@@ -47,8 +46,8 @@ from shoal.io.formats.partitioned import find_parts
 from shoal.plan.coerce import EngineLike, as_engine
 from shoal.render import Displayable, Grid, Summary
 from shoal.schema import Role
-from shoal.schema.column_words import yes_and_no
 from shoal.schema.detect_identifiers import is_about_data_subjects, is_staff_key
+from shoal.schema.value_words import yes_and_no
 
 ALWAYS_MISSING = ("?", "NA", "N/A", "n/a", "#N/A", "NULL", "null", "NaN", "nan")
 MARKERS = (*ALWAYS_MISSING, "-", ".", "None", "none", "missing", "unknown")

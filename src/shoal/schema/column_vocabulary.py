@@ -26,7 +26,9 @@ IDENTIFIERS = _by_phrase(
             "initials, first name, last name, full name, given name, family name, middle name, maiden name, maiden, "
             "birth name, second name, vorname, nachname, familienname, geburtsname, rufname, prenom, prenoms, "
             "nom de famille, nom complet, patronyme, apellido, apellidos, primer apellido, segundo apellido, "
-            "nom jf, nom de jeune fille, nom naissance, nom de naissance, nom usage, "
+            "nom jf, nom de jeune fille, nom naissance, nom de naissance, nom usage, nom usuel, nom patronymique, "
+            "voornaam, achternaam, familienaam, tussenvoegsel, foernamn, fornamn, efternamn, fornavn, etternavn, "
+            "efternavn, imie, nazwisko, "
             "sobrenome, apelido, cognome, nome completo, nombre completo, primeiro nome"
         ),
         "a user name": ("username, user name, login, screen name, nutzername, benutzername, utilisateur, usuario"),
@@ -41,6 +43,7 @@ IDENTIFIERS = _by_phrase(
             "tax id, tax number, codice fiscale, personnummer, steuernummer, steuer id, ausweisnummer, "
             "sozialversicherungsnummer, svnr, ahv, passeport, pasaporte, passaporte, passaporto, reisepass, "
             "numero de securite sociale, securite sociale, seguridad social, carta d identita, rg number, nhs, "
+            "pesel, fodselsnummer, foedselsnummer, cprnr, cpr nummer, burgerservicenummer, sofinummer, "
             "medicare, medicaid, insurance number, versichertennummer, krankenversichertennummer, kvnr"
         ),
         "a bank account or card": (
@@ -314,6 +317,14 @@ KEYS = {
         "record",
         "row",
         "nummer",
+        "nbr",
+        "nmbr",
+        "nro",
+        "numer",
+        "hash",
+        "token",
+        "serialno",
+        "kennziffer",
         "numero",
         "num",
         "uid",
@@ -406,6 +417,9 @@ COMPOUND_HEADS = (
 """Heads of German compounds: Hauptdiagnose is a diagnose, Bruttolohn a lohn."""
 
 
+LETTERS_WITHOUT_ACCENTS = ("ae", "oe", "ue", "ss", "Ae", "Oe", "Ue", "oe", "Oe", "ae", "Ae", "l", "L")
+
+
 def words_of(name: str) -> list[str]:
     """Return the words of a column's name, lower case and without accents.
 
@@ -415,7 +429,7 @@ def words_of(name: str) -> list[str]:
     (['patient', 'id'], ['e', 'mail', 'address'], ['prenom'])
     """
     spaced = re.sub(r"([a-z\d])([A-Z])", r"\1 \2", name[:200])
-    for umlaut, plain in zip("äöüßÄÖÜ", ("ae", "oe", "ue", "ss", "Ae", "Oe", "Ue"), strict=True):
+    for umlaut, plain in zip("äöüßÄÖÜøØæÆłŁ", LETTERS_WITHOUT_ACCENTS, strict=True):
         spaced = spaced.replace(umlaut, plain)
     bare = "".join(sign for sign in unicodedata.normalize("NFKD", spaced) if not unicodedata.combining(sign))
     return [part for word in re.findall(r"[^\W_]+", bare) for part in _parts(word.lower())]

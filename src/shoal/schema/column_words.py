@@ -1,4 +1,4 @@
-"""Meaning of the words of a column's name and values.
+"""Meaning of the words of a column's name.
 
 The words are in the folder ``words``, by tier, meaning and language. A name is read in four ways, from sure to vague:
 phrases as listed; inflected words; run-together names, which are covered by listed words; and abbreviations, which are
@@ -7,9 +7,7 @@ the beginning of listed words of one tier only.
 
 from __future__ import annotations
 
-import re
 import tomllib
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -24,6 +22,23 @@ MIN_PIECE = 3
 MIN_JOINED = 6
 MAX_JOINED = 40
 MAX_PHRASE_WORDS = 4
+MIN_PHRASE_PART = 3
+MIN_SHORTENED_PHRASE = 7
+"""Letters of a phrase of shortened words: arret_mal for arret maladie."""
+PLURALS = (("oes", "ao"), ("aes", "ao"), ("ais", "al"), ("ies", "y"), ("i", "o"), ("i", "e"), ("e", "a"), ("ien", "ie"))
+"""Endings of plurals and of the singular in their place."""
+ILLNESS_ENDINGS = (
+    "itis", "osis", "aemia", "pathie", "pathia", "algie", "algia", "lexie", "lexia", "lessia", "plegie", "plegia",
+    "rrhea", "rrhoea", "ectomy", "ektomie", "ectomia", "ectomie",
+)  # fmt: skip
+"""Endings of words for illnesses and operations in all languages."""
+MEDICINE_ENDINGS = (
+    "statin", "sartan", "olol", "mycin", "cillin", "cycline", "floxacin", "dipine", "gliptin", "gliflozin", "formin",
+    "azepam", "oxetine", "triptyline", "prazole", "glitazone", "glinide", "thiazide", "triptan", "zolam", "caserin",
+)  # fmt: skip
+"""Endings of the international names of medicines, which are columns of prescriptions."""
+MIN_ILLNESS = 7
+MIN_SENSITIVE_BEGINNING = 5
 SHORT_WORDS = {
     "hh", "id", "nr", "nb", "tv", "bp", "age", "sex", "job", "dog", "cat", "bmi", "tax", "zip", "hiv", "dob", "kid",
     "inc",
@@ -64,6 +79,8 @@ class _Lists:
     phrases: dict[str, tuple[str, str]]
     fillers: frozenset[str]
     beginnings: dict[str, set[tuple[str, str]]]
+    pairs: dict[tuple[str, str], list[tuple[str, str]]]
+    """Phrases of two words, by the beginnings of both."""
 
 
 @cache
@@ -87,7 +104,12 @@ def _lists() -> _Lists:
             continue
         for length in range(MIN_ABBREVIATION, len(phrase) - 1):
             beginnings.setdefault(phrase[:length], set()).add(found)
-    return _Lists({**joined, **phrases}, neutral, beginnings)
+    pairs: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for phrase in phrases:
+        parts = phrase.split()
+        if len(parts) == 2 and all(len(part) >= MIN_PHRASE_PART for part in parts):
+            pairs.setdefault((parts[0][:MIN_PHRASE_PART], parts[1][:MIN_PHRASE_PART]), []).append((parts[0], parts[1]))
+    return _Lists({**joined, **phrases}, neutral, beginnings, pairs)
 
 
 def meanings_of(name: str) -> tuple[Meaning, ...]:
@@ -98,8 +120,8 @@ def meanings_of(name: str) -> tuple[Meaning, ...]:
     >>> [part.topic for part in meanings_of("nivetud")], meanings_of("xqz")
     (['schooling'], ())
     """
-    words = [stripped for word in words_of(name) if (stripped := word.rstrip("0123456789") or word)]
     listed = _lists().phrases
+    words = [word if word in listed else word.rstrip("0123456789") or word for word in words_of(name)]
     found: list[Meaning] = []
     position = 0
     while position < len(words):
@@ -112,7 +134,10 @@ def meanings_of(name: str) -> tuple[Meaning, ...]:
                 break
         else:
             length = 1
-            found += _meanings_of_word(words[position])
+            if shortened := _shortened_phrase(words[position : position + 2]):
+                length, found = 2, [*found, shortened]
+            else:
+                found += _meanings_of_word(words[position])
         position += length
     return tuple(found)
 
@@ -120,9 +145,29 @@ def meanings_of(name: str) -> tuple[Meaning, ...]:
 AMBIGUOUS_ALONE = {
     "cat", "hand", "from", "stop", "start", "man", "role", "block", "class", "time", "make", "model", "cor", "cap",
     "ort", "land", "ora", "data", "fin", "alta", "dep", "imp", "sat", "lab", "alt", "ast", "med", "temp", "sal",
-    "ill", "stage", "scan", "via", "rank", "party", "race", "fe", "ind", "no", "ps",
+    "ill", "stage", "scan", "via", "rank", "party", "race", "fe", "ind", "no", "ps", "pass", "mark", "bond", "rock",
+    "stock", "raise", "default", "web", "golf", "moral", "by", "stad", "zorg", "barn",
 }  # fmt: skip
 """Words that mean something alone, and may mean anything beside others."""
+
+
+def _shortened_phrase(words: list[str]) -> Meaning | None:
+    """Return the meaning of two words that begin those of a listed phrase.
+
+    All such phrases must have one tier.
+    """
+    if len(words) < 2 or sum(map(len, words)) < MIN_SHORTENED_PHRASE or min(map(len, words)) < MIN_PHRASE_PART:
+        return None
+    lists = _lists()
+    key = (words[0][:MIN_PHRASE_PART], words[1][:MIN_PHRASE_PART])
+    begun = [
+        f"{first} {second}"
+        for first, second in lists.pairs.get(key, ())
+        if first.startswith(words[0]) and second.startswith(words[1])
+    ]
+    if len({lists.phrases[phrase][0] for phrase in begun}) != 1:
+        return None
+    return Meaning(*lists.phrases[begun[0]], begun[0], "inflection")
 
 
 def _meanings_of_word(word: str) -> list[Meaning]:
@@ -134,6 +179,12 @@ def _meanings_of_word(word: str) -> list[Meaning]:
         stem = word[:-ending]
         if word[-ending:] in ENDINGS and len(stem) >= MIN_STEM and stem in lists.phrases and stem not in lists.fillers:
             return [Meaning(*lists.phrases[stem], stem, "inflection")]
+    for plural, singular in PLURALS:
+        stem = word.removesuffix(plural)
+        if stem != word and len(stem) >= MIN_ABBREVIATION and stem + singular in lists.phrases:
+            return [Meaning(*lists.phrases[stem + singular], stem + singular, "inflection")]
+    if len(word) >= MIN_ILLNESS and word.endswith((*ILLNESS_ENDINGS, *MEDICINE_ENDINGS)):
+        return [Meaning("sensitive", "health", word, "inflection")]
     if len(word) >= MIN_JOINED and (pieces := _pieces(word[:MAX_JOINED])):
         found = [Meaning(*lists.phrases[piece], piece, "joined") for piece in pieces if piece in lists.phrases]
         found += [
@@ -156,6 +207,12 @@ def _at_an_end(word: str) -> list[Meaning]:
         for part in (word[-length:], word[:length]):
             if part in listed and part not in _lists().fillers:
                 return [Meaning(*listed[part], part, "joined")]
+    beginnings = _lists().beginnings
+    for length in range(len(word) - 1, MIN_SENSITIVE_BEGINNING - 1, -1):  # religpew: the beginning of religion
+        for part in (word[:length], word[-length:] if length > MIN_SENSITIVE_BEGINNING else ""):
+            begun = beginnings.get(part, set())
+            if part not in NO_ABBREVIATION and {tier for tier, _ in begun} == {"sensitive"}:
+                return [Meaning(*sorted(begun)[0], part, "abbreviation")]
     return []
 
 
@@ -206,103 +263,3 @@ def _pieces(word: str) -> list[str] | None:
     if sum(len(piece) for piece in found[1] if len(piece) > MIN_PIECE) < 0.4 * len(word):
         return None
     return [piece for piece in found[1] if piece not in JOINERS]
-
-
-# -- values ------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _ValueList:
-    topic: str
-    tier: str
-    whole: frozenset[str]
-    inside: frozenset[str]
-    ending: tuple[str, ...]
-
-
-@cache
-def _value_lists() -> tuple[tuple[_ValueList, ...], dict[str, frozenset[str]]]:
-    listed = tomllib.loads((files("shoal.schema") / "words" / "values.toml").read_text(encoding="utf-8"))
-    marks = {key: frozenset(_split(words)) for key, words in listed.pop("marks").items()}
-    lists = tuple(
-        _ValueList(
-            topic,
-            entry["tier"],
-            frozenset(_split(entry.get("whole", ""))),
-            frozenset(_split(entry.get("inside", ""))),
-            tuple(_split(entry.get("ending", ""))),
-        )
-        for topic, entry in listed.items()
-    )
-    return lists, marks
-
-
-def _split(words: str) -> Iterable[str]:
-    return (word.strip() for word in words.split(",") if word.strip())
-
-
-def fold_value(value: str) -> str:
-    """Return the words of a value, lower case, without accents and signs."""
-    return " ".join(words_of(value.lower()))
-
-
-MAX_LISTED_VALUES = 400
-MIN_LISTED_SHARE = 0.5
-CODE_FORMS = (
-    ("codes of illnesses (ICD)", re.compile(r"[A-TV-Z]\d[\dA-B](\.?[\dA-Z]{1,4})?-?")),
-    ("codes of medicines (ATC)", re.compile(r"[ABCDGHJLMNPRSV]\d\d[A-Z]([A-Z](\d\d)?)?")),
-)
-MIN_CODES = 3
-
-
-def topic_of_values(values: Sequence[str]) -> tuple[str, str, str] | None:
-    """Return tier, topic and kind of evidence of a column's values, or None.
-
-    Half of the values that say something at all must be listed, and two of them at least.
-
-    >>> topic_of_values(["Catholic", "Muslim", "none"]), topic_of_values(["I10", "E11.9", "J45.0", "F32.1"])
-    (('sensitive', 'religion', 'words'), ('sensitive', 'codes of illnesses (ICD)', 'form'))
-    """
-    if not values or len(values) > 10 * MAX_LISTED_VALUES:
-        return None
-    step = max(1, len(values) // MAX_LISTED_VALUES)
-    sample = [value.strip() for value in values[::step]]
-    if len(sample) >= MIN_CODES:
-        for form, pattern in CODE_FORMS:
-            letters = {value[:1] for value in sample}
-            if len(letters) >= MIN_CODES and all(pattern.fullmatch(value) for value in sample):
-                return "sensitive", form, "form"
-    lists, marks = _value_lists()
-    folded = [text for value in sample if (text := fold_value(value)) and text not in marks["neither"]]
-    if len(folded) < 2 or all(text.isdigit() for text in folded):
-        return None
-    best: tuple[float, _ValueList] | None = None
-    for listed in lists:
-        share = sum(_is_listed(text, listed) for text in folded) / len(folded)
-        if share >= MIN_LISTED_SHARE and (best is None or share > best[0]):
-            best = (share, listed)
-    return None if best is None or best[0] * len(folded) < 2 else (best[1].tier, best[1].topic, "words")
-
-
-def _is_listed(text: str, listed: _ValueList) -> bool:
-    if text in listed.whole:
-        return True
-    words = text.split()
-    if listed.inside and (text in listed.inside or any(word in listed.inside for word in words)):
-        return True
-    return any(len(word) > len(end) + 2 and word.endswith(end) for word in words for end in listed.ending)
-
-
-def yes_and_no(values: Sequence[str]) -> tuple[str, str] | None:
-    """Return the values of a column of two marks, yes and no, or None.
-
-    >>> yes_and_no(["N", "Y"]), yes_and_no(["m", "f"])
-    (('Y', 'N'), None)
-    """
-    if len(values) != 2:
-        return None
-    _, marks = _value_lists()
-    for yes, no in (values, values[::-1]):
-        if fold_value(yes) in marks["yes"] and fold_value(no) in marks["no"]:
-            return yes, no
-    return None

@@ -35,11 +35,16 @@ NEARLY_UNIQUE_SHARE = 0.95
 MIN_ROWS = 20
 MIN_ROWS_OF_KEY = 100
 MAX_AMBIGUOUS_VALUES = 10
+ABBREVIATED_MEANINGS = {"a name", "an e-mail address", "a telephone number", "an address", "a national number"}
+MIN_ABBREVIATION = 5
+"""Letters of an abbreviation of a word that identifies people."""
 MAX_ROWS_PER_PERSON = 200
 """The largest mean number of rows with the same personal number or address; a hotline occurs in more."""
 
 
-def identifier_reason(name: str, values: Sequence[str], distinct: float, rows: int) -> str | None:
+def identifier_reason(
+    name: str, values: Sequence[str], distinct: float, rows: int, *, understood: bool = False
+) -> str | None:
     """Return the reason to treat a column as a direct identifier, or None.
 
     Parameters
@@ -50,6 +55,8 @@ def identifier_reason(name: str, values: Sequence[str], distinct: float, rows: i
         Their number as a share of the rows that have a value.
     rows
         The number of rows that have a value.
+    understood
+        Whether the name says what the column tells: values that happen to be different are no key then.
     """
     texts = _without_zero_fraction(values)
     sample = _sample(texts)
@@ -69,7 +76,7 @@ def identifier_reason(name: str, values: Sequence[str], distinct: float, rows: i
         return "it numbers the rows"
     if sum(map(_is_name, sample)) >= MIN_MATCHING_SHARE * len(sample):
         return "its values look like names of people, and nearly every row has one of its own"
-    if distinct == 1 and rows >= MIN_ROWS_OF_KEY and all(map(_is_code, sample)):
+    if distinct == 1 and rows >= MIN_ROWS_OF_KEY and not understood and all(map(_is_code, sample)):
         return "no two rows have the same value, as in a key"
     return None
 
@@ -193,10 +200,24 @@ def _identifier_meaning(words: list[str]) -> str | None:
 
     A phrase may occur anywhere in the name.
     """
-    found = meaning_of(words, IDENTIFIERS)
+    found = meaning_of(words, IDENTIFIERS) or next(filter(None, map(_begun_identifier, words)), None)
     if found is None and words and set(words) <= {*IDENTIFYING_ALONE, *PEOPLE}:
         found = next((IDENTIFYING_ALONE[word] for word in words if word in IDENTIFYING_ALONE), None)
     return found
+
+
+def _begun_identifier(word: str) -> str | None:
+    """Return the identifier that an abbreviation begins, and no other word.
+
+    >>> _begun_identifier("apell1"), _begun_identifier("photog")
+    ('a name', None)
+    """
+    start = word.rstrip("0123456789")
+    if len(start) < MIN_ABBREVIATION:
+        return None
+    begun = {what for phrase, what in IDENTIFIERS.items() if phrase.startswith(start) and " " not in phrase}
+    is_word = start in PEOPLE or start in IDENTIFYING_ALONE
+    return next(iter(begun)) if len(begun) == 1 and begun <= ABBREVIATED_MEANINGS and not is_word else None
 
 
 # -- content -----------------------------------------------------------------------------------------

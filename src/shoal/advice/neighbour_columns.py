@@ -1,0 +1,215 @@
+"""Tiers of columns by adjacent and related columns.
+
+Evidence is a column that tells the same, a series of numbered names, a family of names with one first word, a row of
+measurements, and adjacent columns with the same values.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from shoal.advice.column_tiers import ROLES, TOPICS, Evidence, Judgement, Tier
+from shoal.advice.value_kinds import numbers_of
+from shoal.schema import Role
+from shoal.schema.column_vocabulary import words_of
+from shoal.schema.value_words import fold_value, yes_and_no
+
+MIN_SERIES = 3
+MIN_BATTERY = 5
+MIN_TOPIC_COLUMNS = 3
+MIN_FAMILY = 3
+MIN_MEASUREMENTS = 2
+NEIGHBOUR_DISTANCE = 3
+MIN_MONEY = 500
+MAX_ANSWERS = 12
+"""Maximum number of values of an item of a questionnaire."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Properties of a column that others may share.
+
+    Its kind, its answers if they are few, and whether it may be money or a yes and no.
+    """
+
+    kind: str
+    answers: frozenset[str]
+    is_money: bool
+    is_mark: bool
+    distinct: int
+
+
+def shape_of(column: Evidence) -> Shape:
+    """Return the shape of a column."""
+    answers = frozenset(map(fold_value, column.values)) if 1 < len(column.values) <= MAX_ANSWERS else frozenset()
+    return Shape(
+        column.kind,
+        answers,
+        column.kind == "number" and _is_money(column),
+        yes_and_no(column.values) is not None,
+        len(column.values),
+    )
+
+
+def _is_money(column: Evidence) -> bool:
+    """Return whether numbers may be amounts of money.
+
+    Some are large, and many are zero or have cents.
+    """
+    numbers = numbers_of(column.values) or []
+    if not numbers or max(map(abs, numbers)) < MIN_MONEY:
+        return False
+    rows = sum(column.count)
+    zeros = sum(n for number, n in zip(numbers, column.count, strict=True) if number == 0) / rows
+    cents = sum(round(number, 2) == number != round(number) for number in numbers) > len(numbers) / 4
+    return zeros > 0.1 or cents
+
+
+def judge_by_neighbours(
+    names: Sequence[str], judged: Sequence[Judgement], shapes: Sequence[Shape], same: Mapping[str, str]
+) -> list[Judgement]:
+    """Judge columns that are not understood by adjacent ones.
+
+    ``same`` maps a column to an earlier one with which it corresponds one to one.
+    """
+    found = list(judged)
+    for later, earlier in same.items():
+        pair = (names.index(earlier), names.index(later))
+        for at, other in (pair, pair[::-1]):
+            if found[at].tier is Tier.UNKNOWN and found[other].tier in (Tier.VISIBLE, Tier.SENSITIVE, Tier.PRIVATE):
+                reason = f"it tells the same as {names[other]!r} in every row"
+                found[at] = replace(found[other], reason=reason)
+            elif found[at].tier is Tier.UNKNOWN and found[other].tier is Tier.PERSON:
+                found[at] = Judgement(
+                    Tier.NAMES, Role.IDENTIFIER, f"it tells the same as {names[other]!r} in every row"
+                )
+    found = _judge_families(names, _judge_series(names, found, shapes), shapes)
+    topics = Counter(one.topic for one in found if one.tier is Tier.SENSITIVE)
+    found = _judge_measurements(found, shapes)
+    understood = [one for one in found if one.tier in (Tier.VISIBLE, Tier.SENSITIVE, Tier.PRIVATE)]
+    money = sum(one.topic in ("money", "income") for one in understood)
+    for position, one in enumerate(found):
+        if one.topic == "events" and shapes[position].is_mark and (topic := _table_topic(topics)):
+            reason = f"it is a yes or no about an event, in a table about {TOPICS[topic]}"
+            found[position] = Judgement(Tier.SENSITIVE, Role.SENSITIVE, reason, topic)
+        if one.tier is not Tier.UNKNOWN or one.topic:
+            continue
+        adjacent = _agreed_neighbours(position, judged, shapes)
+        if adjacent is not None:
+            verb = "sensitive" if adjacent.tier is Tier.SENSITIVE else "private"
+            reason = f"it stands among columns of the same values that tell about {TOPICS.get(adjacent.topic, verb)}"
+            found[position] = Judgement(adjacent.tier, ROLES[adjacent.tier], reason, adjacent.topic)
+        elif shapes[position].is_mark and (topic := _table_topic(topics)):
+            reason = f"it is a yes or no that is not understood, in a table about {TOPICS[topic]}"
+            found[position] = Judgement(Tier.SENSITIVE, Role.SENSITIVE, reason, topic)
+        elif shapes[position].is_money and money > max(len(understood) / 2, MIN_TOPIC_COLUMNS):
+            reason = "it is a number that is not understood, in a table about money"
+            found[position] = Judgement(Tier.SENSITIVE, Role.SENSITIVE, reason, "money")
+    return found
+
+
+def _judge_families(names: Sequence[str], judged: list[Judgement], shapes: Sequence[Shape]) -> list[Judgement]:
+    """Judge columns with the same first word together.
+
+    What is not understood in a family of which all others are sensitive is sensitive, too.
+    """
+    found = list(judged)
+    families: dict[str, list[int]] = {}
+    for position, name in enumerate(names):
+        if len(words := words_of(name)) > 1:
+            families.setdefault(words[0], []).append(position)
+    for word, members in families.items():
+        if len(members) < MIN_FAMILY or 2 * len(members) > len(names):
+            continue
+        known = {found[at].tier for at in members} - {Tier.UNKNOWN}
+        if known != {Tier.SENSITIVE}:
+            continue
+        example = next(found[at] for at in members if found[at].tier is Tier.SENSITIVE)
+        kinds = {shapes[at].kind for at in members if found[at].tier is Tier.SENSITIVE}
+        for at in members:
+            if found[at].tier is Tier.UNKNOWN and not found[at].topic and shapes[at].kind in kinds:
+                reason = f"it is one of {len(members)} columns called {word}..., of which the others are sensitive"
+                found[at] = Judgement(Tier.SENSITIVE, Role.SENSITIVE, reason, example.topic)
+    return found
+
+
+def _judge_measurements(judged: list[Judgement], shapes: Sequence[Shape]) -> list[Judgement]:
+    """Judge numbers that stand in a row of measurements of health."""
+    found = list(judged)
+    start = 0
+    while start < len(found):
+        end = start
+        while end < len(found) and shapes[end].kind == "number" and judged[end].tier in (Tier.UNKNOWN, Tier.SENSITIVE):
+            end += 1
+        block = range(start, end)
+        measured = sum(judged[at].topic == "health" and not shapes[at].answers for at in block)
+        for at in block if measured >= MIN_MEASUREMENTS and 2 * measured >= len(block) else ():
+            if judged[at].tier is Tier.UNKNOWN and not judged[at].topic and not shapes[at].answers:
+                reason = f"it is a number in a row of {len(block)} measurements of health"
+                found[at] = Judgement(Tier.SENSITIVE, Role.SENSITIVE, reason, "health")
+        start = max(end, start + 1)
+    return found
+
+
+def _table_topic(topics: Counter[str]) -> str | None:
+    """Return the grave topic of a table, if several columns have it."""
+    grave = [(count, topic) for topic, count in topics.items() if topic in ("health", "offences")]
+    return max(grave)[1] if grave and max(grave)[0] >= MIN_TOPIC_COLUMNS else None
+
+
+def _judge_series(names: Sequence[str], judged: list[Judgement], shapes: Sequence[Shape]) -> list[Judgement]:
+    """Judge numbered columns (py010n, py050n, ...; q1, q2, ...) together."""
+    found = list(judged)
+    series: dict[str, list[int]] = {}
+    for position, name in enumerate(names):
+        stem = re.sub(r"\d+", "#", name)
+        if "#" in stem and found[position].tier is Tier.UNKNOWN and shapes[position].kind != "date":
+            series.setdefault(stem, []).append(position)
+    for stem, positions in series.items():
+        letters = stem.replace("#", "")
+        if (
+            len(positions) >= MIN_SERIES
+            and 2 * sum(shapes[at].is_money for at in positions) >= len(positions)
+            and letters
+        ):
+            for at in positions:
+                if shapes[at].kind == "number":
+                    reason = f"it is one of {len(positions)} numbered columns that look like amounts of money"
+                    found[at] = Judgement(Tier.SENSITIVE, Role.SENSITIVE, reason, "money")
+            continue
+        answers = Counter(shapes[at].answers for at in positions if shapes[at].answers)
+        for values, count in answers.items():
+            if count >= MIN_BATTERY and len(values) <= MAX_ANSWERS:
+                for at in positions:
+                    if shapes[at].answers == values:
+                        reason = f"it is one of {count} numbered columns of the same values: answers to questions"
+                        found[at] = Judgement(Tier.SENSITIVE, Role.SENSITIVE, reason, "opinion")
+    return found
+
+
+def _agreed_neighbours(position: int, judged: Sequence[Judgement], shapes: Sequence[Shape]) -> Judgement | None:
+    """Return the judgement that the nearest columns on both sides share.
+
+    None if they differ, or have another shape.
+    """
+    sides = []
+    for step in (-1, 1):
+        for distance in range(1, NEIGHBOUR_DISTANCE + 1):
+            at = position + step * distance
+            if not 0 <= at < len(judged):
+                break
+            if judged[at].tier is not Tier.UNKNOWN:
+                sides.append(judged[at] if _have_same_shape(shapes[position], shapes[at]) else None)
+                break
+    if len(sides) < 2 or sides[0] is None or sides[1] is None or sides[0].tier is not sides[1].tier:
+        return None
+    return sides[0] if sides[0].tier in (Tier.SENSITIVE, Tier.PRIVATE) and sides[0].topic == sides[1].topic else None
+
+
+def _have_same_shape(one: Shape, other: Shape) -> bool:
+    if one.answers or other.answers:
+        return one.answers == other.answers
+    return one.kind == other.kind == "number"
