@@ -150,7 +150,7 @@ def judge_column(column: Evidence) -> Judgement:
     if column.kind == "word" and is_remark(name):
         return Judgement(Tier.TEXT, Role.DROP, "by its name it is for remarks, which may say anything about anybody")
     if len(values) == 1 and not column.missing and column.rows >= MIN_ROWS_OF_CONSTANT:
-        return Judgement(Tier.TECHNICAL, Role.DROP, "it has one value only")
+        return _judge_constant(column)
     if column.kind == "word" and len(values) > MAX_DISTINCT_WORDS and distinct > MAX_DISTINCT_WORD_SHARE:
         if have_same_unit(values):
             reason = "its numbers have a sign beside them (5%, 5 kg): without it they could become intervals"
@@ -162,6 +162,17 @@ def judge_column(column: Evidence) -> Judgement:
         topic, what = ("age", "somebody was born") if born else ("events", "something happened")
         return Judgement(Tier.VISIBLE, Role.QUASI_IDENTIFIER, f"others may know when {what}", topic)
     return _judge_by_words(column)
+
+
+def _judge_constant(column: Evidence) -> Judgement:
+    """Judge a column of one value: it tells no row from another.
+
+    What it says of everybody is published, unless it is sensitive or not understood and no plain number or mark.
+    """
+    judged = _judge_by_words(column)
+    if judged.tier in (Tier.SENSITIVE, Tier.TEXT) or (judged.tier is Tier.UNKNOWN and column.kind != "number"):
+        return Judgement(Tier.TECHNICAL, Role.DROP, "it has one value only")
+    return Judgement(Tier.TECHNICAL, Role.OTHER, "it has one value only, the same for everybody", judged.topic)
 
 
 def _judge_by_words(column: Evidence) -> Judgement:

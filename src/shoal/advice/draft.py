@@ -166,6 +166,13 @@ def _method(profile: Profile, tried: Sequence[MethodTrial]) -> list[str]:
     usual: Method = FullDomain()
     method = usual if best is None else best.method
     lines += ["[method]", f'name = "{method.name}"   # `shoal explore` compares it with others']
+    if weights := {c.name: c.weight for c in profile.columns if c.weight < 1 and c.role is Role.QUASI_IDENTIFIER}:
+        lines += [
+            "# So many visible columns cannot all keep their detail: these give way to the others.",
+            f"weights = {_inline({_key(name): weight for name, weight in weights.items()})}",
+        ]
+        if isinstance(method, Refine):
+            lines.append('start = { name = "mondrian" }')
     if isinstance(method, FullDomain):
         lines.append(f"suppression = {SUPPRESSION}   # the largest part of the rows that may be left out")
         if _nodes(profile) > LARGE_LATTICE_NODES:

@@ -1,8 +1,9 @@
-"""Choice of the columns that a draft protects together.
+"""Choice of the detail that a draft keeps, and of its demands.
 
-Columns are protected together, or not published. Where the loss on a sample is high, the most expensive columns that
-are not understood are dropped first, then visible ones of least use to a reader. Then as many sensitive columns get a
-diversity as the loss allows. The promise is never weakened.
+All visible columns are protected together. Where the loss on a sample is high, columns that readers miss least and
+those that are not understood get a low weight, so that the method keeps the detail of the others; what costs too much
+even so is dropped. Then as many sensitive columns get a diversity as the loss allows, and more where a value would be
+nearly sure for many. The promise is never weakened.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from shoal.advice.column_tiers import Tier, is_secondary
 from shoal.advice.profile import Profile
-from shoal.advice.suggest_role import ColumnProfile, dropped
+from shoal.advice.suggest_role import MAX_CATEGORIES, ColumnProfile, dropped
 from shoal.errors import InfeasibleError, PlanError
 from shoal.io.engines import open_engine
 from shoal.io.engines.base import EngineSettings, Source
@@ -25,6 +27,8 @@ from shoal.pipeline.decide import StepTimer, encode
 from shoal.plan.plan import Plan
 from shoal.runtime.progress import Progress, quiet
 from shoal.schema import Role
+from shoal.schema.value_words import yes_and_no
+from shoal.table import FrequencySet
 from shoal.utility.loss import ncp_by_column
 
 SAMPLE_ROWS = 10_000
@@ -32,7 +36,23 @@ MIN_SAMPLE_ROWS = 500
 MAX_WORK = 4_000_000
 """Maximum of rows times squared quasi-identifiers in a trial, with few rows excepted."""
 MAX_LOSS = 0.33
-"""Largest loss (ncp) of Mondrian on the sample with which a draft keeps all columns; the final method loses less."""
+"""Largest loss (ncp) of Mondrian on the sample of the columns of full weight; the final method loses less."""
+LOW_WEIGHT = 0.3
+NOTHING_LEFT = 0.97
+"""Loss of a column of low weight from which on it is not worth publishing."""
+MAX_TELLING = 0.1
+"""Largest part of the rows for which a sensitive value may be nearly sure, before demands get stricter."""
+SURE_SHARE = 0.8
+COMMON_SHARE = 0.75
+"""Share of the rows from which on a value tells nothing of one of them."""
+MIN_TELLING = 0.25
+"""Part of the rows for which a column must tell a value, to get a stricter demand."""
+MAX_TELLING_LOSS = 0.08
+"""Largest loss that stricter demands may add, unless the whole is small."""
+SMALL_TELLING_LOSS = 0.25
+COMMON_NO_SHARE = 0.65
+"""Share of the known rows from which on a "no" is harmless."""
+CLASSES_OF_NUMBERS = 10
 MAX_DIVERSITY_LOSS = 0.05
 """Largest loss that diversity of sensitive columns may add."""
 MAX_DIVERSITY_RATIO = 1.2
@@ -47,15 +67,16 @@ MAX_SINGLE_TRIALS = 5
 
 @dataclass(frozen=True)
 class _Trial:
-    """Loss (ncp) of a plan on the sample, and that of each column."""
+    """Loss (ncp) of a plan on the sample, and that of each column.
+
+    ``loss`` is that of the columns of full weight. ``telling`` has the part of the rows for which a value of a
+    sensitive column is nearly sure, by column; ``told`` that of any.
+    """
 
     loss: float
     own: Mapping[str, float]
-
-    @property
-    def detail(self) -> float:
-        """Detail that is left in all columns, in columns."""
-        return sum(1 - lost for lost in self.own.values())
+    telling: Mapping[str, float]
+    told: float
 
 
 class _Trials:
@@ -75,17 +96,62 @@ class _Trials:
         rows = min(max(MIN_SAMPLE_ROWS, MAX_WORK // len(plan.schema.quasi_identifiers) ** 2), SAMPLE_ROWS)
         chosen = np.unique(np.linspace(0, self._sample.num_rows - 1, rows).astype(np.int64))  # evenly from all rows
         source = Source(frame=self._sample.take(chosen), time_zone=self._time_zone)
-        plan = replace(plan, source=source, output=None, engine=plan.engine.here, method=Mondrian())
+        weights = {c.name: c.weight for c in profile.columns if c.weight < 1 and c.role is Role.QUASI_IDENTIFIER}
+        method = Mondrian(weights=weights)
+        plan = replace(plan, source=source, output=None, engine=plan.engine.here, method=method)
         try:
             with open_engine(plan.engine, time_zone=self._time_zone) as engine:
                 problem = encode(engine, source, plan, StepTimer(quiet))
-                own = ncp_by_column(problem.frequencies, problem.ladders, plan.method.decide(problem))
+                recoding = plan.method.decide(problem)
+                own = ncp_by_column(problem.frequencies, problem.ladders, recoding)
+                telling, told = _telling(problem.frequencies, recoding)
         except (InfeasibleError, PlanError):
             return None
         finally:
             self.seconds += time.process_time() - start
-        loss = float(np.exp(np.log1p(own).mean()) - 1)
-        return _Trial(loss, dict(zip(plan.schema.quasi_identifiers, own.tolist(), strict=True)))
+        names = plan.schema.quasi_identifiers
+        full = np.asarray([name not in weights for name in names])
+        loss = float(np.exp(np.log1p(own[full] if full.any() else own).mean()) - 1)
+        return _Trial(loss, dict(zip(names, own.tolist(), strict=True)), telling, told)
+
+
+def _telling(frequencies: FrequencySet, recoding: Any) -> tuple[dict[str, float], float]:
+    """Return the part of the rows with a nearly sure value, by column and in any.
+
+    Numbers of many values are looked at in tenths of their order. What most rows have is no value to be told.
+    """
+    row, group, count = recoding.row, recoding.group, recoding.count
+    groups = int(group.max(initial=-1)) + 1
+    size = np.bincount(group, count, groups)
+    found: dict[str, float] = {}
+    any_told = np.zeros(groups, np.bool_)
+    for position, dictionary in enumerate(frequencies.sensitive):
+        if frequencies.domains[position].people is not None:
+            continue
+        value = frequencies.secrets[row, position].astype(np.int64)
+        if len(dictionary.text) > MAX_CATEGORIES and frequencies.domains[position].rank is not None:
+            value = _tenths(value, count, len(dictionary.text))
+        known = value >= 0
+        width = int(value.max(initial=0)) + 1
+        cells = np.bincount(group[known] * width + value[known], count[known], groups * width).reshape(groups, width)
+        cells[:, cells.sum(axis=0) >= COMMON_SHARE * size.sum()] = 0
+        if (marks := yes_and_no(dictionary.text)) is not None:
+            no = list(dictionary.text).index(marks[1])
+            cells[:, no] *= cells[:, no].sum() < COMMON_NO_SHARE * cells.sum() or cells[:, no].sum() == 0
+        told = (cells.max(axis=1) > 0) & (
+            cells.max(axis=1) >= SURE_SHARE * np.bincount(group[known], count[known], groups)
+        )
+        found[dictionary.name] = float(size[told].sum() / size.sum())
+        any_told |= told
+    return found, float(size[any_told].sum() / size.sum())
+
+
+def _tenths(value: npt.NDArray[np.int64], count: npt.NDArray[np.int64], values: int) -> npt.NDArray[np.int64]:
+    """Return the tenth of each number in their order; missing stays -1."""
+    known = value >= 0
+    before = np.cumsum(np.bincount(value[known], count[known], values))
+    tenth = np.minimum(CLASSES_OF_NUMBERS * (before - 1) // max(before[-1], 1), CLASSES_OF_NUMBERS - 1).astype(np.int64)
+    return np.where(known, tenth[value], -1)
 
 
 def fit_columns(
@@ -103,19 +169,35 @@ def fit_columns(
     progress("choosing the columns to protect", None)
     trials = _Trials(_sample(source, engine), source, draft)
     trial = trials.run(_keep_diversity(profile, set()))
-    while trial is not None and trial.loss > MAX_LOSS:
-        found = _drop_expensive_columns(profile, trial, trials)
-        if found is None:
-            break
+    if trial is not None and trial.loss > MAX_LOSS:
+        profile = _with_low_weights(profile)
+        trial = trials.run(_keep_diversity(profile, set()))
+    while trial is not None and (found := _sacrifice_columns(profile, trial, trials)) is not None:
         profile, trial = found
     return profile if trial is None else _fit_diversity(profile, trial.loss, trials)
 
 
-def _drop_expensive_columns(profile: Profile, trial: _Trial, trials: _Trials) -> tuple[Profile, _Trial] | None:
-    """Drop the columns of the next step, and try what remains.
+def _with_low_weights(profile: Profile) -> Profile:
+    """Give columns that readers miss least, or that are not understood, a low weight.
 
-    Columns that are not understood go first, a third of them at once. Of the visible ones that goes without which most
-    detail is left. None if nothing is to be dropped.
+    At least some columns keep their weight.
+    """
+    quasi = [c for c in profile.columns if c.role is Role.QUASI_IDENTIFIER]
+    chosen = {c.name for c in quasi if c.tier == Tier.UNKNOWN or is_secondary(c.name, c.topic)}
+    if len(quasi) - len(chosen) < min(MIN_QUASI_IDENTIFIERS, len(quasi)):
+        chosen = {c.name for c in quasi if c.tier == Tier.UNKNOWN}
+    if len(quasi) == len(chosen):
+        return profile
+    return replace(
+        profile, columns=tuple(replace(c, weight=LOW_WEIGHT) if c.name in chosen else c for c in profile.columns)
+    )
+
+
+def _sacrifice_columns(profile: Profile, trial: _Trial, trials: _Trials) -> tuple[Profile, _Trial] | None:
+    """Drop or lower the weight of columns of the next step, and try what remains.
+
+    Columns of low weight of which nothing is left are dropped, those that are not understood first where there are
+    many. While the loss of the others is high, the costliest of them gets a low weight. None if nothing is to be done.
     """
     quasi = [c for c in profile.columns if c.role is Role.QUASI_IDENTIFIER and c.name in trial.own]
     if len(quasi) <= MIN_QUASI_IDENTIFIERS:
@@ -124,25 +206,23 @@ def _drop_expensive_columns(profile: Profile, trial: _Trial, trials: _Trials) ->
     def cost(column: ColumnProfile) -> tuple[float, int]:
         return trial.own[column.name], column.distinct
 
-    unknown = sorted((c for c in quasi if c.tier == Tier.UNKNOWN), key=cost, reverse=True)
-    choices: list[list[ColumnProfile]]
-    if len(unknown) > MAX_SINGLE_TRIALS:
-        count = len(unknown) if trials.seconds > MAX_SECONDS else len(unknown) // 3
-        choices = [unknown[: min(count, len(quasi) - MIN_QUASI_IDENTIFIERS)]]
+    low = sorted((c for c in quasi if c.weight < 1), key=cost, reverse=True)
+    unknown = [c for c in low if c.tier == Tier.UNKNOWN]
+    useless = {c.name for c in low if trial.own[c.name] >= NOTHING_LEFT}
+    if trial.loss > MAX_LOSS and len(unknown) > MAX_SINGLE_TRIALS:
+        useless |= {c.name for c in unknown[: len(unknown) if trials.seconds > MAX_SECONDS else len(unknown) // 3]}
+    elif trial.loss > MAX_LOSS and unknown:
+        useless |= {unknown[0].name}
+    if useless:
+        columns = tuple(dropped(c, _reason(c, trial)) if c.name in useless else c for c in profile.columns)
     else:
-        secondary = [c for c in quasi if is_secondary(c.name, c.topic)]
-        candidates = unknown or sorted(secondary or quasi, key=cost, reverse=True)
-        count = 1 if trials.seconds > MAX_SECONDS else MAX_SINGLE_TRIALS
-        choices = [[column] for column in candidates[:count]]
-    best: tuple[Profile, _Trial] | None = None
-    for choice in choices:
-        names = {column.name for column in choice}
-        columns = [dropped(c, _reason(c, trial)) if c.name in names else c for c in profile.columns]
-        rest = replace(profile, columns=tuple(columns))
-        after = trials.run(_keep_diversity(rest, set()))
-        if after is not None and (best is None or after.detail > best[1].detail):
-            best = rest, after
-    return best
+        full = sorted((c for c in quasi if c.weight == 1), key=cost, reverse=True)
+        if trial.loss <= MAX_LOSS or len(full) <= MIN_QUASI_IDENTIFIERS or trials.seconds > 2 * MAX_SECONDS:
+            return None
+        columns = tuple(replace(c, weight=LOW_WEIGHT) if c is full[0] else c for c in profile.columns)
+    rest = replace(profile, columns=columns)
+    after = trials.run(_keep_diversity(rest, set()))
+    return None if after is None else (rest, after)
 
 
 def _reason(column: ColumnProfile, trial: _Trial) -> str:
@@ -173,13 +253,44 @@ def _fit_diversity(profile: Profile, loss: float, trials: _Trials) -> Profile:
             profile = replace(profile, columns=tuple(map(cheaper, profile.columns)))
             trial = trials.run(profile)
     count = len(diverse)
-    while count and trials.seconds <= 2 * MAX_SECONDS:
+    rest, kept = _keep_diversity(profile, set()), None
+    while count and kept is None and trials.seconds <= 2 * MAX_SECONDS:
         rest = _keep_diversity(profile, {column.name for column in diverse[:count]})
         trial = trials.run(rest)
-        if trial is not None and trial.loss <= limit:
-            return rest
+        kept = trial if trial is not None and trial.loss <= limit else None
         count = count - 1 if count <= MAX_SINGLE_TRIALS else count // 2
-    return _keep_diversity(profile, set())
+    if kept is None:
+        rest = _keep_diversity(profile, set())
+        kept = trials.run(rest)
+    limit = max(limit, loss + MAX_TELLING_LOSS, SMALL_TELLING_LOSS)
+    return rest if kept is None else _limit_telling(rest, kept, limit, trials)
+
+
+def _limit_telling(profile: Profile, trial: _Trial, limit: float, trials: _Trials) -> Profile:
+    """Bound the share of a value in every group, where one is nearly sure for many.
+
+    The column that tells most comes first; what costs more than the limit is left as it was.
+    """
+    left_alone: set[str] = set()
+    people = any(column.role is Role.PERSON for column in profile.columns)
+    while trial.told > MAX_TELLING and not people and trials.seconds <= 3 * MAX_SECONDS:
+        candidates = [
+            c
+            for c in profile.columns
+            if trial.telling.get(c.name, 0) >= MIN_TELLING and c.diversity != "alpha-k" and c.name not in left_alone
+            if c.kind != "number" or c.distinct <= MAX_CATEGORIES
+        ]
+        if not candidates:
+            break
+        worst = max(candidates, key=lambda column: trial.telling[column.name])
+        stricter = replace(worst, diversity="alpha-k", why_not="")
+        rest = replace(profile, columns=tuple(stricter if c is worst else c for c in profile.columns))
+        after = trials.run(rest)
+        if after is None or after.loss > limit or after.told >= trial.told:
+            left_alone.add(worst.name)
+        else:
+            profile, trial = rest, after
+    return profile
 
 
 def _by_count(column: ColumnProfile) -> ColumnProfile:

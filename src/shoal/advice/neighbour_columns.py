@@ -21,6 +21,14 @@ MIN_SERIES = 3
 MIN_BATTERY = 5
 MIN_TOPIC_COLUMNS = 3
 MIN_FAMILY = 3
+START_WORDS = {
+    "start", "origin", "pickup", "pu", "departure", "from", "depart", "origen", "salida", "origem", "partenza", "von",
+    "abfahrt", "begin", "vertrek",
+}  # fmt: skip
+END_WORDS = {
+    "end", "destination", "dest", "dropoff", "do", "arrival", "to", "arrivee", "destino", "llegada", "arrivo", "nach",
+    "ziel", "ankunft", "einde", "aankomst",
+}  # fmt: skip
 MIN_MEASUREMENTS = 2
 NEIGHBOUR_DISTANCE = 3
 MIN_MONEY = 500
@@ -86,6 +94,7 @@ def judge_by_neighbours(
                 found[at] = Judgement(
                     Tier.NAMES, Role.IDENTIFIER, f"it tells the same as {names[other]!r} in every row"
                 )
+    found = _judge_destinations(names, found)
     found = _judge_families(names, _judge_series(names, found, shapes), shapes)
     topics = Counter(one.topic for one in found if one.tier is Tier.SENSITIVE)
     found = _judge_measurements(found, shapes)
@@ -108,6 +117,26 @@ def judge_by_neighbours(
         elif shapes[position].is_money and money > max(len(understood) / 2, MIN_TOPIC_COLUMNS):
             reason = "it is a number that is not understood, in a table about money"
             found[position] = Judgement(Tier.SENSITIVE, Role.SENSITIVE, reason, "money")
+    return found
+
+
+def _judge_destinations(names: Sequence[str], judged: list[Judgement]) -> list[Judgement]:
+    """Judge where a trip ended, if another column says where it began.
+
+    Who sees somebody set out may know the place, and wants to learn the destination.
+    """
+    found = list(judged)
+    starts = {
+        tuple("" if word in START_WORDS else word for word in words_of(name))
+        for name, one in zip(names, judged, strict=True)
+        if one.topic == "place" and START_WORDS & set(words_of(name))
+    }
+    for position, name in enumerate(names):
+        words = words_of(name)
+        ended = tuple("" if word in END_WORDS else word for word in words)
+        if judged[position].topic == "place" and END_WORDS & set(words) and ended in starts:
+            reason = "it tells where a trip ended, and another column where it began"
+            found[position] = Judgement(Tier.SENSITIVE, Role.SENSITIVE, reason, "place")
     return found
 
 

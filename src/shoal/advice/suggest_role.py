@@ -21,8 +21,8 @@ MAX_MISSING_MARKS_SHARE = 0.05
 MAX_COMMONEST_SHARE = 0.5
 """Maximum share of the most common value among the known ones, for two different values in every group."""
 MAX_COMMONEST_OF_TWO = 0.65
-MAX_SHARE_IN_GROUP = 0.75
-"""Maximum share of one of two values in a group, where both are common."""
+MAX_SHARE_IN_GROUP = 0.79
+"""Maximum share of one value in a group: less than four fifths, from which on a value is nearly sure."""
 MIN_LINKING_VALUES = 20
 MIN_LINKING_SHARE = 0.5
 """Minimum number of values, as a share of the people, for a column that links the rows of a person."""
@@ -56,6 +56,8 @@ class ColumnProfile:
     marks
         The values for yes and no, if enough rows of the column say no; ``least_no`` is the number of people (or rows)
         in every group who must say no.
+    weight
+        Weight of the column's detail for the method; less than 1 where others come first.
     """
 
     name: str
@@ -76,6 +78,7 @@ class ColumnProfile:
     why_not: str = ""
     marks: tuple[str, str] | None = None
     least_no: int = 2
+    weight: float = 1.0
 
 
 def format_share(part: int, rows: int) -> str:

@@ -64,10 +64,11 @@ def try_methods(
     sampled, rows = _plan_on_sample(
         plan, source, PARTIAL_KNOWLEDGE_SAMPLE_ROWS if has_partial_knowledge else SAMPLE_ROWS, engine
     )
+    weights = dict(getattr(plan.method, "weights", {}))
     methods: tuple[Method, ...] = (
-        Mondrian(),
-        FullDomain(suppression=suppression, time_limit=SECONDS_PER_METHOD),
-        Refine(time_limit=SECONDS_PER_METHOD),
+        Mondrian(weights=weights),
+        FullDomain(suppression=suppression, time_limit=SECONDS_PER_METHOD, weights=weights),
+        Refine(start=Mondrian(weights=weights) if weights else None, time_limit=SECONDS_PER_METHOD, weights=weights),
     )
     if has_partial_knowledge:  # methods that support partial knowledge
         methods = (HiddenCells(), FullDomain(time_limit=SECONDS_PER_METHOD))
@@ -122,6 +123,12 @@ def _plan_on_sample(plan: Plan, source: Source, max_rows: int, engine: EngineSet
 
 
 def least_loss(tried: Sequence[MethodTrial]) -> MethodTrial | None:
-    """Return the first trial of least loss; None if none found a release."""
+    """Return the first trial of least loss; None if none found a release.
+
+    With weights, refinement serves them best, and its loss of all columns alike says less.
+    """
     released = [trial for trial in tried if trial.loss is not None]
+    released = [
+        trial for trial in released if getattr(trial.method, "weights", {}) and trial.method.name == "refine"
+    ] or released
     return min(released, key=lambda trial: trial.loss or 0.0, default=None)

@@ -25,6 +25,8 @@ DATE_FORMATS = (
 )  # fmt: skip
 MONTH_FORMATS = {"%Y-%m", "%b-%Y", "%b %Y", "%m/%Y", "%B %Y"}
 MAX_PREFIX_LENGTH = 10
+MAX_QUARTILES = 3
+"""Distance from the middle half of the values, in widths of it, beyond which a value is an outlier."""
 MIN_FREE_TEXT_LENGTH = 40
 POSTAL_WORDS = {"zip", "zipcode", "postcode", "postal", "plz", "cap", "postleitzahl"}
 MAX_DEGREES = {"lat": 90, "latitude": 90, "breitengrad": 90, "latitud": 90, "latitudine": 90, "lon": 180, "lng": 180,
@@ -166,6 +168,11 @@ def _widths(numbers: Sequence[float]) -> list[int | float] | None:
     """
     ordered = sorted(numbers)
     low, high = ordered[len(ordered) // 50], ordered[-1 - len(ordered) // 50]  # outliers do not determine the scale
+    lower, upper = ordered[len(ordered) // 4], ordered[-1 - len(ordered) // 4]
+    if upper > lower:  # nor does a single one of few values: the year 5012 among years
+        distance = MAX_QUARTILES * (upper - lower)
+        regular = [number for number in ordered if lower - distance <= number <= upper + distance]
+        low, high = max(low, regular[0]), min(high, regular[-1])
     span = (high - low) / 20
     if not 1e-12 < span < 1e15:
         return None
