@@ -202,7 +202,8 @@ def _nodes(profile: Profile) -> int:
 
 def _height(column: ColumnProfile) -> int:
     hierarchy = column.hierarchy or {}
-    return 1 + max((len(value) for value in hierarchy.values() if isinstance(value, list)), default=0)
+    levels = [value["fanout"] if isinstance(value, Mapping) else value for value in hierarchy.values()]
+    return 1 + max((len(value) for value in levels if isinstance(value, list)), default=0)
 
 
 def _singling_out(profile: Profile) -> list[str]:
@@ -246,6 +247,8 @@ def _inline(table: Mapping[str, Any]) -> str:
 
 
 def _value(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return _inline(value)
     if isinstance(value, list):
         return "[" + ", ".join(map(_value, value)) + "]"
     return _escape_invisible(tomli_w.dumps({"x": value}).removeprefix("x = ").rstrip("\n"))

@@ -63,6 +63,9 @@ def kind_of(values: list[str], name: str) -> tuple[str, Mapping[str, Any], str]:
         return "number", {"intervals": widths}, "numbers become intervals"
     if may_be_codes and (postal_words or all(any(character.isdigit() for character in value) for value in values)):
         return "code", {"prefix": True}, "codes of one length lose their last characters first"
+    if (classes := ordered_classes(values)) is not None:
+        fanout = [2] * max(1, math.ceil(math.log2(len(classes))) - 1)
+        return "word", {"order": {"values": classes, "fanout": fanout}}, "classes of numbers join their neighbours"
     if numbers_of([value.replace(",", ".", 1) for value in values]) is not None:
         how = "numbers with a decimal comma are shown or hidden; written with a point, they would become intervals"
         return "word", {"flat": True}, how
@@ -73,6 +76,40 @@ def kind_of(values: list[str], name: str) -> tuple[str, Mapping[str, Any], str]:
     ):
         return "text", {"flat": True}, ""
     return "word", {"flat": True}, "a word is shown or hidden; a tree or a CSV hierarchy would keep more"
+
+
+CLASS_OF_NUMBERS = re.compile(
+    r"[\[(<>=\s]*(?:under|over|below|unter|ueber|moins de|plus de|menos de|mas de|bis|ab)?\s*(\d{1,7}(?:[.,]\d+)?)"
+    r"\s*(?:(?:-|\u2013|\.\.|to|bis|a|à|ate|until|,)\s*(\d{1,7}(?:[.,]\d+)?))?\s*(?:years?|ans|jahre|anos|a\u00f1os|anni|%|\+)?"
+    r"[\])<>=+%\s]*(?:and over|und mehr|et plus|y mas|e mais|e oltre|or more|plus)?",
+    re.IGNORECASE,
+)
+MIN_CLASSES = 4
+MAX_CLASSES = 40
+
+
+def ordered_classes(values: Sequence[str]) -> list[str] | None:
+    """Return classes of numbers in their order, or None.
+
+    Most have two ends: 20-29, 30 to 39, [70-80); the outermost may have one: <18, 65+.
+
+    >>> ordered_classes(["21-30", "0-20", "31-100", "101+"]), ordered_classes(["a", "b", "c", "d"])
+    (['0-20', '21-30', '31-100', '101+'], None)
+    """
+    if not MIN_CLASSES <= len(values) <= MAX_CLASSES:
+        return None
+    found = [CLASS_OF_NUMBERS.fullmatch(value.strip()) for value in values]
+    if not all(found) or 2 * sum(part is not None and part[2] is not None for part in found) < len(values):
+        return None
+    keys = []
+    for value, part in zip(values, found, strict=True):
+        assert part is not None
+        low = float(part[1].replace(",", "."))
+        is_below = part[2] is None and re.match(r"\s*(<|under|below|unter|bis|moins|menos)", value, re.IGNORECASE)
+        keys.append((-math.inf if is_below else low, math.inf if part[2] is None else float(part[2].replace(",", "."))))
+    if len(set(keys)) < len(keys) or any(low > high for low, high in keys):
+        return None
+    return [value for _, value in sorted(zip(keys, values, strict=True))]
 
 
 def numbers_of(values: Sequence[str]) -> list[float] | None:
