@@ -165,7 +165,7 @@ def judge_column(column: Evidence) -> Judgement:
 
 
 def _judge_constant(column: Evidence) -> Judgement:
-    """Judge a column of one value: it tells no row from another.
+    """Judge a column of one value, the same in every row.
 
     What it says of everybody is published, unless it is sensitive or not understood and no plain number or mark.
     """

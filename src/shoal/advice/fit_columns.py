@@ -40,16 +40,16 @@ MAX_LOSS = 0.33
 LOW_WEIGHT = 0.3
 NOTHING_LEFT = 0.97
 """Loss of a column of low weight from which on it is not worth publishing."""
-MAX_TELLING = 0.1
+MAX_DISCLOSURE = 0.1
 """Largest part of the rows for which a sensitive value may be nearly sure, before demands get stricter."""
 SURE_SHARE = 0.8
 COMMON_SHARE = 0.75
 """Share of the rows from which on a value tells nothing of one of them."""
-MIN_TELLING = 0.25
+MIN_DISCLOSURE = 0.25
 """Part of the rows for which a column must tell a value, to get a stricter demand."""
-MAX_TELLING_LOSS = 0.08
+MAX_DISCLOSURE_LOSS = 0.08
 """Largest loss that stricter demands may add, unless the whole is small."""
-SMALL_TELLING_LOSS = 0.25
+SMALL_DISCLOSURE_LOSS = 0.25
 COMMON_NO_SHARE = 0.65
 """Share of the known rows from which on a "no" is harmless."""
 CLASSES_OF_NUMBERS = 10
@@ -69,14 +69,14 @@ MAX_SINGLE_TRIALS = 5
 class _Trial:
     """Loss (ncp) of a plan on the sample, and that of each column.
 
-    ``loss`` is that of the columns of full weight. ``telling`` has the part of the rows for which a value of a
-    sensitive column is nearly sure, by column; ``told`` that of any.
+    ``loss`` is that of the columns of full weight. ``disclosure`` has the part of the rows for which a value of a
+    sensitive column is nearly sure, by column; ``disclosed`` that of any.
     """
 
     loss: float
     own: Mapping[str, float]
-    telling: Mapping[str, float]
-    told: float
+    disclosure: Mapping[str, float]
+    disclosed: float
 
 
 class _Trials:
@@ -104,7 +104,7 @@ class _Trials:
                 problem = encode(engine, source, plan, StepTimer(quiet))
                 recoding = plan.method.decide(problem)
                 own = ncp_by_column(problem.frequencies, problem.ladders, recoding)
-                telling, told = _telling(problem.frequencies, recoding)
+                disclosure, disclosed = _disclosure(problem.frequencies, recoding)
         except (InfeasibleError, PlanError):
             return None
         finally:
@@ -112,19 +112,19 @@ class _Trials:
         names = plan.schema.quasi_identifiers
         full = np.asarray([name not in weights for name in names])
         loss = float(np.exp(np.log1p(own[full] if full.any() else own).mean()) - 1)
-        return _Trial(loss, dict(zip(names, own.tolist(), strict=True)), telling, told)
+        return _Trial(loss, dict(zip(names, own.tolist(), strict=True)), disclosure, disclosed)
 
 
-def _telling(frequencies: FrequencySet, recoding: Any) -> tuple[dict[str, float], float]:
-    """Return the part of the rows with a nearly sure value, by column and in any.
+def _disclosure(frequencies: FrequencySet, recoding: Any) -> tuple[dict[str, float], float]:
+    """Return the part of the rows with a nearly sure value, by column.
 
-    Numbers of many values are looked at in tenths of their order. What most rows have is no value to be told.
+    Numbers of many values are looked at in tenths of their order. What most rows have is no value to be disclosed.
     """
     row, group, count = recoding.row, recoding.group, recoding.count
     groups = int(group.max(initial=-1)) + 1
     size = np.bincount(group, count, groups)
     found: dict[str, float] = {}
-    any_told = np.zeros(groups, np.bool_)
+    any_disclosed = np.zeros(groups, np.bool_)
     for position, dictionary in enumerate(frequencies.sensitive):
         if frequencies.domains[position].people is not None:
             continue
@@ -138,12 +138,12 @@ def _telling(frequencies: FrequencySet, recoding: Any) -> tuple[dict[str, float]
         if (marks := yes_and_no(dictionary.text)) is not None:
             no = list(dictionary.text).index(marks[1])
             cells[:, no] *= cells[:, no].sum() < COMMON_NO_SHARE * cells.sum() or cells[:, no].sum() == 0
-        told = (cells.max(axis=1) > 0) & (
+        disclosed = (cells.max(axis=1) > 0) & (
             cells.max(axis=1) >= SURE_SHARE * np.bincount(group[known], count[known], groups)
         )
-        found[dictionary.name] = float(size[told].sum() / size.sum())
-        any_told |= told
-    return found, float(size[any_told].sum() / size.sum())
+        found[dictionary.name] = float(size[disclosed].sum() / size.sum())
+        any_disclosed |= disclosed
+    return found, float(size[any_disclosed].sum() / size.sum())
 
 
 def _tenths(value: npt.NDArray[np.int64], count: npt.NDArray[np.int64], values: int) -> npt.NDArray[np.int64]:
@@ -178,7 +178,7 @@ def fit_columns(
 
 
 def _with_low_weights(profile: Profile) -> Profile:
-    """Give columns that readers miss least, or that are not understood, a low weight.
+    """Give secondary columns and unknown ones a low weight.
 
     At least some columns keep their weight.
     """
@@ -194,7 +194,7 @@ def _with_low_weights(profile: Profile) -> Profile:
 
 
 def _sacrifice_columns(profile: Profile, trial: _Trial, trials: _Trials) -> tuple[Profile, _Trial] | None:
-    """Drop or lower the weight of columns of the next step, and try what remains.
+    """Drop columns, or lower their weight, and try the rest.
 
     Columns of low weight of which nothing is left are dropped, those that are not understood first where there are
     many. While the loss of the others is high, the costliest of them gets a low weight. None if nothing is to be done.
@@ -253,40 +253,42 @@ def _fit_diversity(profile: Profile, loss: float, trials: _Trials) -> Profile:
             profile = replace(profile, columns=tuple(map(cheaper, profile.columns)))
             trial = trials.run(profile)
     count = len(diverse)
-    rest, kept = _keep_diversity(profile, set()), None
-    while count and kept is None and trials.seconds <= 2 * MAX_SECONDS:
+    rest, accepted = _keep_diversity(profile, set()), None
+    while count and accepted is None and trials.seconds <= 2 * MAX_SECONDS:
         rest = _keep_diversity(profile, {column.name for column in diverse[:count]})
         trial = trials.run(rest)
-        kept = trial if trial is not None and trial.loss <= limit else None
+        accepted = trial if trial is not None and trial.loss <= limit else None
         count = count - 1 if count <= MAX_SINGLE_TRIALS else count // 2
-    if kept is None:
+    if accepted is None:
         rest = _keep_diversity(profile, set())
-        kept = trials.run(rest)
-    limit = max(limit, loss + MAX_TELLING_LOSS, SMALL_TELLING_LOSS)
-    return rest if kept is None else _limit_telling(rest, kept, limit, trials)
+        accepted = trials.run(rest)
+    limit = max(limit, loss + MAX_DISCLOSURE_LOSS, SMALL_DISCLOSURE_LOSS)
+    return rest if accepted is None else _limit_disclosure(rest, accepted, limit, trials)
 
 
-def _limit_telling(profile: Profile, trial: _Trial, limit: float, trials: _Trials) -> Profile:
-    """Bound the share of a value in every group, where one is nearly sure for many.
+def _limit_disclosure(profile: Profile, trial: _Trial, limit: float, trials: _Trials) -> Profile:
+    """Bound the share of values that are nearly sure for many rows.
 
     The column that tells most comes first; what costs more than the limit is left as it was.
     """
     left_alone: set[str] = set()
     people = any(column.role is Role.PERSON for column in profile.columns)
-    while trial.told > MAX_TELLING and not people and trials.seconds <= 3 * MAX_SECONDS:
+    while trial.disclosed > MAX_DISCLOSURE and not people and trials.seconds <= 3 * MAX_SECONDS:
         candidates = [
             c
             for c in profile.columns
-            if trial.telling.get(c.name, 0) >= MIN_TELLING and c.diversity != "alpha-k" and c.name not in left_alone
+            if trial.disclosure.get(c.name, 0) >= MIN_DISCLOSURE
+            and c.diversity != "alpha-k"
+            and c.name not in left_alone
             if c.kind != "number" or c.distinct <= MAX_CATEGORIES
         ]
         if not candidates:
             break
-        worst = max(candidates, key=lambda column: trial.telling[column.name])
+        worst = max(candidates, key=lambda column: trial.disclosure[column.name])
         stricter = replace(worst, diversity="alpha-k", why_not="")
         rest = replace(profile, columns=tuple(stricter if c is worst else c for c in profile.columns))
         after = trials.run(rest)
-        if after is None or after.loss > limit or after.told >= trial.told:
+        if after is None or after.loss > limit or after.disclosed >= trial.disclosed:
             left_alone.add(worst.name)
         else:
             profile, trial = rest, after
