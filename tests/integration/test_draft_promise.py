@@ -13,7 +13,7 @@ import pytest
 import shoal
 from shoal.advice.column_tiers import Evidence, are_category_codes, judge_column
 from shoal.advice.profile import profile as profile_table
-from shoal.advice.value_kinds import date_format
+from shoal.advice.value_kinds import date_format, kind_of, ordered_classes
 from shoal.api.keywords import Keywords, plan_for
 from shoal.io.engines import open_engine
 from shoal.io.engines.base import Source
@@ -61,18 +61,22 @@ def test_a_draft_protects_visible_columns_jointly():
     assert release.certificate["smallest_group"] >= 5
 
 
-def test_a_wide_table_loses_columns_and_no_promise():
+def test_a_wide_table_loses_detail_of_secondary_columns_and_no_promise():
     table = survey(unknown=20)
     drafted = shoal.draft(table)
     roles = {column.name: column for column in drafted.profile.columns}
-    assert all(roles[name].role == "quasi-identifier" for name in ("age", "sex", "marital_status"))
-    left = [column for column in roles.values() if column.role == "drop"]
-    assert left
-    assert all(column.name.startswith("qz") and "costs too much" in column.reason for column in left)
+    core = ("age", "sex", "marital_status")
+    assert all((roles[name].role, roles[name].weight) == ("quasi-identifier", 1) for name in core)
+    given_way = [column for column in roles.values() if column.role == "drop" or column.weight < 1]
+    assert len(given_way) >= 15
+    assert all(column.name.startswith("qz") for column in given_way)
+    assert drafted.plan.method.weights == {
+        column.name: column.weight for column in given_way if column.role == "quasi-identifier"
+    }
     assert all("known" not in model for model in tomllib.loads(drafted.text)["models"])
     release = shoal.anonymize(table, drafted.plan)
     assert release.certificate["smallest_group"] >= 5
-    assert release.utility["ncp"] < 0.4
+    assert "*" not in release.table["sex"].to_pylist()
 
 
 def test_command_and_keywords_draft_the_same_plan():
@@ -189,3 +193,64 @@ def test_the_loss_of_columns_makes_up_the_ncp():
     whole = losses(problem.frequencies, problem.ladders, recoding)["ncp"]
     assert np.exp(np.log1p(own).mean()) - 1 == pytest.approx(whole)
     assert len(own) == 2
+
+
+def test_a_nearly_sure_value_is_bounded_by_its_share():
+    rows, draw = 1200, random.Random(4)
+    age = [20 + draw.randrange(12) for _ in range(rows)]
+    table = pa.table({
+        "age": age,
+        "city": [draw.choice(["Kiel", "Jena", "Ulm"]) for _ in range(rows)],
+        "recidivist": ["Y" if draw.random() < (0.95 if n % 2 else 0.1) else "N" for n in age],
+    })  # fmt: skip
+    drafted = shoal.draft(table)
+    models = {model["column"]: model for model in tomllib.loads(drafted.text)["models"] if "column" in model}
+    assert models["recidivist"]["name"] == "alpha-k"
+    made = shoal.anonymize(table, drafted.plan).table.to_pylist()
+    groups = {}
+    for row in made:
+        groups.setdefault((row["age"], row["city"]), []).append(row["recidivist"])
+    assert all(max(group.count(value) for value in "YN") < 0.8 * len(group) for group in groups.values())
+
+
+def test_where_a_trip_ended_is_sensitive_beside_its_start():
+    rows = 300
+    table = pa.table({
+        "start station": [f"s{n % 9}" for n in range(rows)], "end station": [f"s{n % 7}" for n in range(rows)],
+        "gender": ["m", "f"] * (rows // 2),
+    })  # fmt: skip
+    assert [str(column.role) for column in profile_table(table).columns] == [
+        "quasi-identifier", "sensitive", "quasi-identifier",
+    ]  # fmt: skip
+    alone = profile_table(table.drop_columns(["start station"])).columns
+    assert alone[0].role == "quasi-identifier"
+
+
+def test_a_constant_is_published_unless_it_is_sensitive():
+    table = pa.table({
+        "standard_hours": [80] * 60, "diagnosis": ["asthma"] * 60, "zzq": ["x"] * 60,
+        "age": [20 + n % 9 for n in range(60)],
+    })  # fmt: skip
+    assert [str(column.role) for column in profile_table(table).columns] == [
+        "other",
+        "drop",
+        "drop",
+        "quasi-identifier",
+    ]
+
+
+def test_one_outlier_does_not_set_the_width_of_intervals():
+    kind, hierarchy, _ = kind_of([str(year) for year in (*range(1994, 2021), 5012)], "year")
+    assert (kind, hierarchy["intervals"][0]) == ("number", 2)
+
+
+def test_classes_of_numbers_join_their_neighbours():
+    assert ordered_classes(["[70-80)", "[60-70)", "[0-10)", "[10-20)"]) == ["[0-10)", "[10-20)", "[60-70)", "[70-80)"]
+    assert ordered_classes(["65+", "<18", "18-39", "40-64"]) == ["<18", "18-39", "40-64", "65+"]
+    assert ordered_classes(["1", "2", "3", "4"]) is None
+    table = pa.table({"altersklasse": [("18-29", "30-39", "40-64", "65+")[n % 4] for n in range(80)]})
+    assert profile_table(table).columns[0].hierarchy == {
+        "order": {"values": ["18-29", "30-39", "40-64", "65+"], "fanout": [2]}
+    }
+    made = shoal.anonymize(table, shoal.draft(table).plan)
+    assert made.certificate["smallest_group"] >= 5
