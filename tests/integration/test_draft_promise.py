@@ -61,7 +61,7 @@ def test_a_draft_protects_visible_columns_jointly():
     assert release.certificate["smallest_group"] >= 5
 
 
-def test_a_wide_table_loses_detail_of_secondary_columns_and_no_promise():
+def test_a_wide_table_loses_detail_and_no_promise():
     table = survey(unknown=20)
     drafted = shoal.draft(table)
     roles = {column.name: column for column in drafted.profile.columns}
@@ -213,7 +213,7 @@ def test_a_nearly_sure_value_is_bounded_by_its_share():
     assert all(max(group.count(value) for value in "YN") < 0.8 * len(group) for group in groups.values())
 
 
-def test_where_a_trip_ended_is_sensitive_beside_its_start():
+def test_destination_of_a_trip_is_sensitive():
     rows = 300
     table = pa.table({
         "start station": [f"s{n % 9}" for n in range(rows)], "end station": [f"s{n % 7}" for n in range(rows)],
