@@ -17,20 +17,27 @@ import tomli_w
 from shoal.advice.column_tiers import Tier
 from shoal.advice.profile import Profile
 from shoal.advice.suggest_role import MAX_SHARE_IN_GROUP, ColumnProfile, format_share
-from shoal.advice.try_methods import MethodTrial, least_loss
+from shoal.advice.try_methods import MAX_LATTICE_NODES, MethodTrial, least_loss
 from shoal.errors import PlanError, TableError, counted
 from shoal.io.formats.urls import address_of
-from shoal.methods import FullDomain, Method, Refine
+from shoal.methods import FullDomain, Method, Mondrian, Refine
+from shoal.plan.review import Recipient
 from shoal.schema import Role
 
 DEFAULT_K = 5
+HEALTH_TOPICS = {"health", "illness", "drug", "codes of illnesses (ICD)", "codes of medicines (ATC)"}
 SUPPRESSION = 0.05
 HIGH_LOSS = 0.5
-LARGE_LATTICE_NODES = 2**20
 
 
 def draft_plan(
-    profile: Profile, source: Path | None, folder: Path, *, k: int | None = None, tried: Sequence[MethodTrial] = ()
+    profile: Profile,
+    source: Path | None,
+    folder: Path,
+    *,
+    k: int | None = None,
+    tried: Sequence[MethodTrial] = (),
+    recipient: Recipient | None = None,
 ) -> str:
     """Write the text of a plan for a table.
 
@@ -43,6 +50,8 @@ def draft_plan(
         The minimum group size; by default 5, or less in a table of fewer than 20 rows.
     tried
         Methods that were run on a sample; the plan uses the one of least loss, and lists the others.
+    recipient
+        Who receives the release; the size of groups follows from it, unless ``k`` is given.
     """
     if profile.rows < 2:
         raise TableError("A table of one row cannot be made safe: there is nobody to hide among.")
@@ -50,7 +59,9 @@ def draft_plan(
         raise PlanError(
             f"k must be at least 2 and at most the number of rows, {profile.rows:,}: a group has no more; found {k}."
         )
-    k = k or max(2, min(DEFAULT_K, profile.rows // 4))
+    health = any(c.topic in HEALTH_TOPICS for c in profile.columns if c.role is Role.SENSITIVE)
+    usual = DEFAULT_K if recipient is None else recipient.group_size(health=health)
+    k = k or max(2, min(usual, profile.rows // 4))
     lines = [
         f"# A first plan for a table of {profile.rows:,} rows, made by looking at its columns.",
         "# It runs as it is, but it is a draft: only people who know the data can tell which facts others may know",
@@ -67,6 +78,11 @@ def draft_plan(
     lines += ["", *_models(profile, k), "", *_method(profile, tried)]
     if source is not None:
         lines += ["", "[output]", f"path = {_string(f'{_stem(source)}-released.csv')}"]
+    if recipient is not None:
+        signed = ["signed = true"] if recipient.signed else []
+        lines += ["", "[recipient]", f'kind = "{recipient.kind}"', *signed]
+    if source is not None:
+        lines += ["", "[review]", 'status = "draft"   # `shoal review` goes through it, and records who has read it']
     return "\n".join([*lines, ""])
 
 
@@ -157,13 +173,14 @@ def _method(profile: Profile, tried: Sequence[MethodTrial]) -> list[str]:
         lines.append(f"# Tried on {rows} rows; the part of the detail that was lost (ncp; 0 none, 1 all):")
         for trial in sorted(tried, key=lambda trial: (trial.loss is None, trial.loss)):
             lost = "no release" if trial.loss is None else f"{trial.loss:.2f}"
-            lines.append(f"#   {trial.method.name}: {lost}")
+            smaller = f" (on {trial.rows:,} rows)" if trial.rows != best.rows else ""
+            lines.append(f"#   {trial.method.name}: {lost}{smaller}")
         if best.loss > HIGH_LOSS:
             lines += [
                 "# More than half is lost: with so many quasi-identifiers few people are alike. Fewer of them",
                 "# (role drop), or a smaller k, would help: `shoal explain` tells what each costs.",
             ]
-    usual: Method = FullDomain()
+    usual: Method = FullDomain() if lattice_nodes(profile) <= MAX_LATTICE_NODES else Mondrian()
     method = usual if best is None else best.method
     lines += ["[method]", f'name = "{method.name}"   # `shoal explore` compares it with others']
     if weights := {c.name: c.weight for c in profile.columns if c.weight < 1 and c.role is Role.QUASI_IDENTIFIER}:
@@ -175,10 +192,6 @@ def _method(profile: Profile, tried: Sequence[MethodTrial]) -> list[str]:
             lines.append('start = { name = "mondrian" }')
     if isinstance(method, FullDomain):
         lines.append(f"suppression = {SUPPRESSION}   # the largest part of the rows that may be left out")
-        if _nodes(profile) > LARGE_LATTICE_NODES:
-            lines.append("time_limit = 20.0   # so many columns have too many recodings to look at all of them")
-    elif isinstance(method, Refine):
-        lines.append("time_limit = 20.0   # it mends groups for as long at most")
     return lines
 
 
@@ -195,7 +208,8 @@ def _stem(source: Path) -> str:
     return source.stem or "table"
 
 
-def _nodes(profile: Profile) -> int:
+def lattice_nodes(profile: Profile) -> int:
+    """Return the number of full-domain recodings of the quasi-identifiers."""
     heights = [_height(column) for column in profile.columns if column.role is Role.QUASI_IDENTIFIER]
     return math.prod(height + 1 for height in heights)
 

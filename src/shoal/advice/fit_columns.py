@@ -8,7 +8,6 @@ nearly sure for many. The promise is never weakened.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -58,8 +57,11 @@ MAX_DIVERSITY_LOSS = 0.05
 MAX_DIVERSITY_RATIO = 1.2
 SMALL_LOSS = 0.15
 """Loss with diversity that is small in any case."""
-MAX_SECONDS = 3.0
-"""Processor seconds of trials after which columns are dropped in bulk, or without comparison."""
+MAX_TRIAL_WORK = 4 * MAX_WORK
+"""Work of trials, in rows times squared quasi-identifiers, after which columns are dropped in bulk.
+
+It bounds the time of a draft, and is the same on every machine."""
+MIN_TRIAL_WORK = MAX_WORK // 8
 MIN_QUASI_IDENTIFIERS = 3
 MAX_SINGLE_TRIALS = 5
 """Maximum number of columns that are left out in turn, to find the one without which most is left."""
@@ -80,18 +82,17 @@ class _Trial:
 
 
 class _Trials:
-    """Runs of drafted plans on one sample, and their time."""
+    """Runs of drafted plans on one sample, and their work."""
 
     def __init__(self, sample: Any, source: Source, draft: Callable[[Profile], Plan]) -> None:
         self._sample = sample
         self._time_zone = source.time_zone
         self._draft = draft
-        self.seconds = 0.0
+        self.work = 0
         Mondrian().warm()
 
     def run(self, profile: Profile) -> _Trial | None:
         """Return the loss of a drafted plan; None if there is no release."""
-        start = time.process_time()
         plan = self._draft(profile)
         rows = min(max(MIN_SAMPLE_ROWS, MAX_WORK // len(plan.schema.quasi_identifiers) ** 2), SAMPLE_ROWS)
         chosen = np.unique(np.linspace(0, self._sample.num_rows - 1, rows).astype(np.int64))  # evenly from all rows
@@ -108,7 +109,7 @@ class _Trials:
         except (InfeasibleError, PlanError):
             return None
         finally:
-            self.seconds += time.process_time() - start
+            self.work += max(MIN_TRIAL_WORK, len(chosen) * len(plan.schema.quasi_identifiers) ** 2)
         names = plan.schema.quasi_identifiers
         full = np.asarray([name not in weights for name in names])
         loss = float(np.exp(np.log1p(own[full] if full.any() else own).mean()) - 1)
@@ -210,14 +211,14 @@ def _sacrifice_columns(profile: Profile, trial: _Trial, trials: _Trials) -> tupl
     unknown = [c for c in low if c.tier == Tier.UNKNOWN]
     useless = {c.name for c in low if trial.own[c.name] >= NOTHING_LEFT}
     if trial.loss > MAX_LOSS and len(unknown) > MAX_SINGLE_TRIALS:
-        useless |= {c.name for c in unknown[: len(unknown) if trials.seconds > MAX_SECONDS else len(unknown) // 3]}
+        useless |= {c.name for c in unknown[: len(unknown) if trials.work > MAX_TRIAL_WORK else len(unknown) // 3]}
     elif trial.loss > MAX_LOSS and unknown:
         useless |= {unknown[0].name}
     if useless:
         columns = tuple(dropped(c, _reason(c, trial)) if c.name in useless else c for c in profile.columns)
     else:
         full = sorted((c for c in quasi if c.weight == 1), key=cost, reverse=True)
-        if trial.loss <= MAX_LOSS or len(full) <= MIN_QUASI_IDENTIFIERS or trials.seconds > 2 * MAX_SECONDS:
+        if trial.loss <= MAX_LOSS or len(full) <= MIN_QUASI_IDENTIFIERS or trials.work > 2 * MAX_TRIAL_WORK:
             return None
         columns = tuple(replace(c, weight=LOW_WEIGHT) if c is full[0] else c for c in profile.columns)
     rest = replace(profile, columns=columns)
@@ -254,7 +255,7 @@ def _fit_diversity(profile: Profile, loss: float, trials: _Trials) -> Profile:
             trial = trials.run(profile)
     count = len(diverse)
     rest, accepted = _keep_diversity(profile, set()), None
-    while count and accepted is None and trials.seconds <= 2 * MAX_SECONDS:
+    while count and accepted is None and trials.work <= 2 * MAX_TRIAL_WORK:
         rest = _keep_diversity(profile, {column.name for column in diverse[:count]})
         trial = trials.run(rest)
         accepted = trial if trial is not None and trial.loss <= limit else None
@@ -273,7 +274,7 @@ def _limit_disclosure(profile: Profile, trial: _Trial, limit: float, trials: _Tr
     """
     left_alone: set[str] = set()
     people = any(column.role is Role.PERSON for column in profile.columns)
-    while trial.disclosed > MAX_DISCLOSURE and not people and trials.seconds <= 3 * MAX_SECONDS:
+    while trial.disclosed > MAX_DISCLOSURE and not people and trials.work <= 3 * MAX_TRIAL_WORK:
         candidates = [
             c
             for c in profile.columns

@@ -20,12 +20,18 @@ from shoal.plan.plan import Plan
 from shoal.runtime.progress import Progress, quiet
 
 SAMPLE_ROWS = 10_000
+MIN_SAMPLE_ROWS = 500
 PARTIAL_KNOWLEDGE_SAMPLE_ROWS = 4_000
 """Sample size for intruders with partial knowledge: there are many sets of columns."""
+MAX_REFINE_CELLS = 600_000
+"""Maximum of rows times quasi-identifiers for refinement; above, it takes minutes.
+
+It is a number of cells and no time, so that a draft is the same on every machine."""
+MAX_REFINE_SAMPLE_CELLS = 100_000
+MAX_LATTICE_NODES = 2**20
+"""Maximum number of full-domain recodings for the search of all of them."""
 SECONDS_PER_METHOD = 4.0
-"""Time limit of one method in a dry run."""
-MAX_TOTAL_SECONDS = 12.0
-"""Processor seconds after which no further method is tried; a busy machine tries the same methods."""
+"""Time limit of one method that looks for infeasible columns."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +52,8 @@ def try_methods(
     source: Source,
     suppression: float,
     *,
+    table_rows: int | None = None,
+    nodes: int = 1,
     engine: EngineSettings | None = None,
     progress: Progress = quiet,
 ) -> tuple[MethodTrial, ...]:
@@ -57,6 +65,8 @@ def try_methods(
         The table; the plan's own source is not read.
     suppression
         Maximum share of rows that full-domain recoding may suppress.
+    table_rows, nodes
+        Rows of the whole table, and its full-domain recodings: methods that would take too long are not tried.
     engine
         Engine that draws the sample, instead of the plan's engine; the methods run on this machine.
     """
@@ -65,28 +75,29 @@ def try_methods(
         plan, source, PARTIAL_KNOWLEDGE_SAMPLE_ROWS if has_partial_knowledge else SAMPLE_ROWS, engine
     )
     weights = dict(getattr(plan.method, "weights", {}))
-    methods: tuple[Method, ...] = (
-        Mondrian(weights=weights),
-        FullDomain(suppression=suppression, time_limit=SECONDS_PER_METHOD, weights=weights),
-        Refine(start=Mondrian(weights=weights) if weights else None, time_limit=SECONDS_PER_METHOD, weights=weights),
-    )
+    columns = len(plan.schema.quasi_identifiers)
+    methods: tuple[Method, ...] = (Mondrian(weights=weights),)
+    if nodes <= MAX_LATTICE_NODES:
+        methods += (FullDomain(suppression=suppression, weights=weights),)
+    if (rows if table_rows is None else table_rows) * columns <= MAX_REFINE_CELLS:
+        methods += (Refine(start=Mondrian(weights=weights) if weights else None, weights=weights),)
     if has_partial_knowledge:  # methods that support partial knowledge
         methods = (HiddenCells(), FullDomain(time_limit=SECONDS_PER_METHOD))
     found: list[MethodTrial] = []
-    spent = 0.0
     for position, method in enumerate(methods):
-        if spent > MAX_TOTAL_SECONDS:
-            break
         progress(f"rehearsing: {method.name}", position / len(methods))
         method.warm()  # exclude the compilation of a first run from the time
+        chosen, count = sampled, rows
+        if isinstance(method, Refine) and rows * columns > MAX_REFINE_SAMPLE_CELLS:
+            chosen, count = _plan_on_sample(
+                plan, source, max(MIN_SAMPLE_ROWS, MAX_REFINE_SAMPLE_CELLS // columns), engine
+            )
         start = time.process_time()
         try:
-            loss = float(dry_run(replace(sampled, method=method), bounded=False).utility["ncp"])
+            loss = float(dry_run(replace(chosen, method=method), bounded=False).utility["ncp"])
         except (InfeasibleError, PlanError):
             loss = None
-        seconds = time.process_time() - start
-        spent += seconds
-        found.append(MethodTrial(method, loss, rows, seconds))
+        found.append(MethodTrial(method, loss, count, time.process_time() - start))
     return tuple(found)
 
 
@@ -125,7 +136,8 @@ def _plan_on_sample(plan: Plan, source: Source, max_rows: int, engine: EngineSet
 def least_loss(tried: Sequence[MethodTrial]) -> MethodTrial | None:
     """Return the first trial of least loss; None if none found a release.
 
-    With weights, refinement serves them best, and its loss of all columns alike says less.
+    Refinement starts from another method's groups and never loses more; its loss may be that of a smaller sample, and
+    with weights the loss of all columns alike says less. It is chosen unless full-domain recoding loses less.
     """
     released = [trial for trial in tried if trial.loss is not None]
     released = [

@@ -34,6 +34,7 @@ from shoal.io.publish import check_target, write_text_atomic
 from shoal.pipeline import run as pipeline
 from shoal.plan.coerce import ColumnLike, ColumnsLike, EngineLike, MethodLike, ModelsLike, as_engine
 from shoal.plan.plan import Plan, PlanLike, as_plan
+from shoal.plan.review import Recipient
 from shoal.results import signatures
 from shoal.runtime.progress import Progress, ProgressOption, show_progress
 from shoal.runtime.scratch import make_scratch
@@ -327,6 +328,7 @@ def draft(
     rehearse: bool = True,
     engine: EngineLike | None = None,
     time_zone: str = UTC,
+    recipient: str | Recipient | None = None,
     progress: ProgressOption = None,
 ) -> Draft:
     """Draft a plan for a table, with a reason for every choice.
@@ -336,7 +338,9 @@ def draft(
     data
         A path (CSV or Parquet), or a pandas, Polars, PyArrow or DuckDB object.
     k
-        The minimum group size; by default 5, or less in a table of fewer than 20 rows.
+        The minimum group size; by default that of the recipient, or 5; less in a table of fewer than 20 rows.
+    recipient
+        Who receives the release: ``"public"``, ``"researchers"`` or ``"colleagues"``.
     folder
         Folder of the plan file; the path of the table is relative to it. The working directory by default.
     source
@@ -355,17 +359,18 @@ def draft(
     >>> draft(table, k=2).plan.schema.quasi_identifiers
     ('age',)
     """
-    from shoal.advice.draft import SUPPRESSION, draft_plan
+    from shoal.advice.draft import SUPPRESSION, draft_plan, lattice_nodes
     from shoal.advice.fit_columns import fit_columns
     from shoal.advice.profile import profile
     from shoal.advice.try_methods import find_infeasible_columns, least_loss, try_methods
 
     plan_folder = Path(folder) if folder is not None else Path()
+    receiver = Recipient(recipient) if isinstance(recipient, str) else recipient  # type: ignore[arg-type]
     path = Path(data) if isinstance(data, str | Path) else None
     with show_progress(progress) as show, _as_rereadable_file(data) as data:
         show("looking at the columns", None)
         found = profile(data, source=source, engine=as_engine(engine), time_zone=time_zone)
-        drafted = Draft(draft_plan(found, path, plan_folder, k=k), found, plan_folder)
+        drafted = Draft(draft_plan(found, path, plan_folder, k=k, recipient=receiver), found, plan_folder)
         if not rehearse:
             return drafted
         csv_format = replace(found.source, missing=(*found.source.missing, *found.missing))
@@ -375,19 +380,22 @@ def draft(
         found = fit_columns(
             found,
             table,
-            lambda profile: Draft(draft_plan(profile, None, plan_folder, k=k), profile, plan_folder).plan,
+            lambda profile: (
+                Draft(draft_plan(profile, None, plan_folder, k=k, recipient=receiver), profile, plan_folder).plan
+            ),
             engine=as_engine(engine),
             progress=show,
         )
-        drafted = Draft(draft_plan(found, path, plan_folder, k=k), found, plan_folder)
-        tried = try_methods(drafted.plan, table, SUPPRESSION, engine=as_engine(engine), progress=show)
+        drafted = Draft(draft_plan(found, path, plan_folder, k=k, recipient=receiver), found, plan_folder)
+        size = {"table_rows": found.rows, "nodes": lattice_nodes(found)}
+        tried = try_methods(drafted.plan, table, SUPPRESSION, **size, engine=as_engine(engine), progress=show)
         if least_loss(tried) is None and (
             infeasible := find_infeasible_columns(drafted.plan, table, engine=as_engine(engine))
         ):
             found = found.leaving_out(infeasible, "no group of its rows can hold two different values of it")
-            drafted = Draft(draft_plan(found, path, plan_folder, k=k), found, plan_folder)
-            tried = try_methods(drafted.plan, table, SUPPRESSION, engine=as_engine(engine), progress=show)
-    return Draft(draft_plan(found, path, plan_folder, k=k, tried=tried), found, plan_folder, tried)
+            drafted = Draft(draft_plan(found, path, plan_folder, k=k, recipient=receiver), found, plan_folder)
+            tried = try_methods(drafted.plan, table, SUPPRESSION, **size, engine=as_engine(engine), progress=show)
+    return Draft(draft_plan(found, path, plan_folder, k=k, recipient=receiver, tried=tried), found, plan_folder, tried)
 
 
 @contextmanager

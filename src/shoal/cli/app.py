@@ -26,6 +26,7 @@ INTERRUPTED_STATUS = 130
 COMMANDS = {
     "demo": "demo.demo",
     "plan": "plan.plan",
+    "review": "review.review",
     "explore": "explore.explore",
     "explain": "explain.explain",
     "release": "release.release",

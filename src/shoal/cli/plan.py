@@ -24,6 +24,10 @@ def plan(
     k: Annotated[
         int | None, typer.Option(min=2, help="The smallest group to ask for; 5, or less in a tiny table.")
     ] = None,
+    recipient: Annotated[
+        str | None,
+        typer.Option(help="Who receives the release: public, researchers or colleagues; decides the smallest group."),
+    ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a plan that exists.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
     encoding: Annotated[str | None, typer.Option(help="Of a CSV: utf-8, utf-16, latin-1 or cp1252.")] = None,
@@ -64,7 +68,7 @@ def plan(
     with progress(quiet or as_json) as show:
         drafted = draft(
             table, k=k, folder=out.parent, source=form, rehearse=try_methods, engine=settings_of(engine, master),
-            time_zone=time_zone, progress=show,
+            time_zone=time_zone, recipient=recipient, progress=show,
         )  # fmt: skip
     drafted.save(out, overwrite=overwrite)
     profile, tried = drafted.profile, drafted.tried

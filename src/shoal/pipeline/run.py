@@ -655,6 +655,8 @@ def _certificate(plan: Plan, decided: Decided, checked: CheckResult, extra: Mapp
         "risk": checked.risk,
         **extra,
     }
+    if plan.review_status is not None:
+        content["review"] = {"status": plan.review_status}
     if decided.bound is not None:
         content["bound"] = decided.bound.to_dict()
     if decided.linking_columns:

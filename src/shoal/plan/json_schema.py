@@ -28,6 +28,7 @@ from shoal.io.formats.csv_dialect import CsvFormat
 from shoal.methods import METHODS
 from shoal.models import MODELS, KeySet
 from shoal.plan.plan import Output, _Document
+from shoal.plan.review import Recipient, Review
 from shoal.runtime.registry import Registry
 from shoal.runtime.validation import EXACT
 from shoal.schema import HIERARCHIES, Column, Role
@@ -41,6 +42,8 @@ SECTION_CLASSES: dict[str, tuple[type, ...]] = {
     "Output": (Output,),
     "Engine": (EngineSettings,),
     "Key": (KeySet,),
+    "Recipient": (Recipient,),
+    "Review": (Review,),
 }
 """Classes whose docstrings describe the keys of each section."""
 SECTION_DESCRIPTIONS = {
@@ -52,6 +55,8 @@ SECTION_DESCRIPTIONS = {
     "output": "Where the release goes.",
     "engine": "Which engine does the work, and how much of the machine it may use.",
     "seed": "Of what is drawn by lot.",
+    "recipient": "Who receives the release; a draft takes the size of groups from it.",
+    "review": "Whether somebody has read the plan, who, when, and what it then said.",
 }
 """Purpose of each section of a plan."""
 

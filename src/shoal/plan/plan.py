@@ -9,6 +9,8 @@
     [method]          name and parameters
     [output]          path, overwrite, report, spreadsheet_safe, pseudonym_key; table, database, certificate_file
     [engine]          memory, threads, name (duckdb, spark), master and options of Spark
+    [recipient]       kind (public, researchers, colleagues), signed
+    [review]          status (draft, reviewed), by, on, of
     seed = 0
 
 Paths are relative to the plan file. Reading a plan validates everything except what depends on the data; that is
@@ -47,6 +49,7 @@ from shoal.plan.coerce import (
     as_models,
     build_model,
 )
+from shoal.plan.review import Recipient, RecipientKind, Review, digest_of_promise
 from shoal.plan.variables import (
     MISPLACED_VARIABLE_HINT,
     apply_changes,
@@ -148,6 +151,8 @@ class Plan(Displayable, Validated):
     keys
         Sets of columns that an intruder knows jointly. If there are any, models apply to each of them instead of to all
         quasi-identifiers.
+    recipient, review
+        Who receives the release, and who has read the plan.
 
     Examples
     --------
@@ -166,6 +171,8 @@ class Plan(Displayable, Validated):
     engine: EngineSettings = field(default_factory=EngineSettings)
     seed: Annotated[int, Ge(0), Le(MAX_SEED)] = 0
     keys: tuple[KeySet, ...] = ()
+    recipient: Recipient | None = None
+    review: Review | None = None
     files: tuple[Path, ...] = field(default=(), compare=False, repr=False)
     """The plan file and the hierarchy files that it names."""
     written: Mapping[tuple[str, ...], str] = field(default_factory=dict, compare=False, repr=False)
@@ -185,6 +192,8 @@ class Plan(Displayable, Validated):
         written: Mapping[tuple[str, ...], str] | None = None,
         *,
         columns: Mapping[str, ColumnLike] | None = None,
+        recipient: Recipient | None = None,
+        review: Review | None = None,
     ) -> None:
         if (schema is None) == (columns is None):
             raise PlanError("A plan must be given its columns, once: Plan(columns={...}, models=...).")
@@ -197,6 +206,8 @@ class Plan(Displayable, Validated):
             "engine": EngineSettings() if engine is None else engine,
             "seed": seed,
             "keys": keys,
+            "recipient": recipient,
+            "review": review,
             "files": files,
             "written": {} if written is None else written,
         }
@@ -289,6 +300,13 @@ class Plan(Displayable, Validated):
             if location is not None and location.path is not None:
                 sentences.append(f"{what}: {path_or_address(location.path)}.")
         return Summary("Plan", (), sentences, [Grid("Columns", ("column", "role", "how"), rows)])
+
+    @property
+    def review_status(self) -> str | None:
+        """Status of the review: draft, reviewed, changed; None without one."""
+        if self.review is None or self.review.status == "draft":
+            return None if self.review is None else "draft"
+        return "reviewed" if self.review.of == digest_of_promise(self.to_dict()) else "changed"
 
     @property
     def columns(self) -> Mapping[str, Column]:
@@ -412,7 +430,11 @@ class Plan(Displayable, Validated):
         settings = EngineSettings(**dict(sections.engine))
         hierarchies = (section.hierarchy or {} for section in sections.columns.values())
         files = tuple(folder / given["csv"] for given in hierarchies if "csv" in given)
-        return cls(schema, models, method, source, output, settings, sections.seed, keys, files, written)
+        return cls(
+            schema, models, method, source, output, settings, sections.seed, keys, files, written,
+            recipient=None if sections.recipient is None else Recipient(**dict(sections.recipient)),
+            review=None if sections.review is None else Review(**dict(sections.review)),
+        )  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as the contents of a plan file.
@@ -439,6 +461,10 @@ class Plan(Displayable, Validated):
             document["engine"] = settings
         if self.seed:
             document["seed"] = self.seed
+        if self.recipient is not None:
+            document["recipient"] = changed_fields(self.recipient)
+        if self.review is not None:
+            document["review"] = changed_fields(self.review)
         return escaped(document)
 
     def to_certificate_dict(self) -> dict[str, Any]:
@@ -449,6 +475,7 @@ class Plan(Displayable, Validated):
         """
         document = self.to_dict()
         document.pop("engine", None)
+        document.pop("review", None)  # its status alone is published
         for section, location in (("source", self.source), ("output", self.output)):
             if section in document and location is not None:
                 document[section] |= {key: text for key, text in location.written.items() if key in document[section]}
@@ -625,6 +652,18 @@ class _Key(_Section):
     models: list[dict[str, Any]] = []
 
 
+class _Recipient(_Section):
+    kind: RecipientKind
+    signed: bool = False
+
+
+class _Review(_Section):
+    status: Literal["draft", "reviewed"]
+    by: str | None = Field(None, min_length=1)
+    on: str | None = Field(None, min_length=1)
+    of: str | None = Field(None, min_length=1)
+
+
 class _Document(_Section):
     source: _Source | None = None
     columns: dict[str, _Column]
@@ -634,6 +673,8 @@ class _Document(_Section):
     output: _Output | None = None
     engine: _Engine = Field(default_factory=lambda: _Engine.model_validate({}))
     seed: int = Field(0, strict=True)
+    recipient: _Recipient | None = None
+    review: _Review | None = None
 
 
 def _first_fault(error: ValidationError) -> str:

@@ -150,6 +150,7 @@ class ReleaseResult(Displayable, Generic[Table]):
             )
             found.append({"code": "not-optimal", "text": text})
         found += read_as_missing_warnings(self.certificate.content.get("read_as_missing", {}))
+        found += review_warnings(self.certificate.content)
         return found + intruder_warnings(self.certificate.content) + people_warnings(self.certificate.content)
 
     def summary(self) -> Summary:
@@ -177,6 +178,16 @@ class ReleaseResult(Displayable, Generic[Table]):
         if self.path is not None:
             content["output"] = path_or_address(self.path)
         return content
+
+
+def review_warnings(content: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Return the warning about a plan without a valid review."""
+    status = content.get("review", {}).get("status")
+    if status not in ("draft", "changed"):
+        return []
+    since = "nobody has reviewed it" if status == "draft" else "its roles or models were changed after the review"
+    text = f"The plan is a draft: {since}. Go through it with `shoal review PLAN`; the certificate says that it is so."
+    return [{"code": "unreviewed", "text": text}]
 
 
 def utility_warnings(content: Mapping[str, Any]) -> list[dict[str, str]]:

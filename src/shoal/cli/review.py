@@ -1,0 +1,72 @@
+"""``shoal review``: list what a person must decide, and record the review."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+QUESTIONS = {
+    "identifier": "names somebody, and is dropped. Is there another?",
+    "person": "says whose rows they are: people are counted. Is it the right one?",
+    "household": "says which household a row belongs to. Is it the right one?",
+    "drop": "is not published. Do readers need it?",
+    "other": "is published as it is. Does it harm nobody, and can no stranger know it?",
+    "sensitive": "must not be learned. Is that all that harms somebody?",
+    "quasi-identifier": "may be known to others, and is protected. Is that all that they may know?",
+}
+
+
+def review(
+    plan: Annotated[Path, typer.Argument(help="The plan file (TOML).")],
+    by: Annotated[str | None, typer.Option(help="Who has read it; records the review in the plan.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+) -> None:
+    """Go through what only a person can decide in a plan, and record it.
+
+    Without --by, the decisions are listed, the shortest list first. With it, the plan gets a section [review] with the
+    name, the day and a digest of roles and models: a later change of these shows, and a release says so.
+
+    \b
+    Example:  shoal review plan.toml
+              shoal review plan.toml --by "A. Reader"
+    """
+    from shoal.cli.console import output, rows_table, safe
+    from shoal.errors import PlanError
+    from shoal.io.publish import write_text_atomic
+    from shoal.plan.plan import Plan
+    from shoal.plan.review import digest_of_promise, with_review
+
+    loaded = Plan.read(plan)
+    columns: dict[str, list[str]] = {}
+    for name, column in loaded.columns.items():
+        columns.setdefault(str(column.role), []).append(name)
+    decisions = sorted(columns.items(), key=lambda entry: len(entry[1]))
+    status = loaded.review_status or "draft"
+    if by is not None:
+        if not by.strip():
+            raise PlanError("A review must say by whom; the name is empty.")
+        recorded = {
+            "status": "reviewed",
+            "by": by.strip(),
+            "on": date.today().isoformat(),
+            "of": digest_of_promise(loaded.to_dict()),
+        }
+        text = with_review(plan.read_text(encoding="utf-8-sig"), recorded)
+        status = Plan.from_toml(text, plan.parent).review_status or ""
+        write_text_atomic(plan, text)
+    if as_json:
+        models = [str(model) for model in loaded.models]
+        print(json.dumps({"status": status, "models": models, "roles": dict(decisions)}))
+        return
+    rows = [(role, str(len(names)), f"{QUESTIONS[role]} {', '.join(map(safe, names))}") for role, names in decisions]
+    output.print(f"Who receives it: {loaded.recipient.kind if loaded.recipient else 'not said ([recipient] kind)'}.")
+    output.print(f"What is promised: {'; '.join(map(str, loaded.models)) or 'nothing'}.")
+    output.print(rows_table("What only a person can decide", ("role", "columns", "each of these"), rows))
+    if by is None:
+        output.print(f"Status: {status}. When it is right: shoal review {safe(plan)} --by NAME")
+    else:
+        output.print(f"Recorded in {safe(plan)}: reviewed by {safe(by.strip())}.")

@@ -1,0 +1,97 @@
+"""Recipient of a release, and the review of its plan.
+
+A recipient decides how many people must be alike. The table of group sizes has these sources: 11 (a risk of at most
+0.09) is the threshold of the European Medicines Agency's policy 0070 and of Health Canada for clinical data that become
+public; 5 is the usual minimum of cells and groups in official statistics and in health services (El Emam and Dankar,
+2008); 3 is the least that statistical offices use, among people who have signed to keep the data to themselves.
+
+A review records who read a plan, when, and a digest of its roles and models, so that a later change shows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from shoal.errors import PlanError
+from shoal.runtime.validation import Name, Validated
+
+RecipientKind = Literal["public", "researchers", "colleagues"]
+GROUP_SIZES = {"public": 5, "researchers": 5, "colleagues": 5}
+PUBLIC_HEALTH_GROUP_SIZE = 11
+SIGNED_GROUP_SIZE = 3
+REVIEWED_SECTIONS = ("columns", "models", "keys", "recipient")
+"""Parts of a plan that a review is about."""
+
+
+@dataclass(frozen=True)
+class Recipient(Validated):
+    """Recipient of a release.
+
+    Attributes
+    ----------
+    kind
+        ``public``: anybody; ``researchers``: people who work with the data at an institution; ``colleagues``: people
+        who know those in the data, and so know most.
+    signed
+        Whether they have signed to identify nobody and to pass nothing on.
+    """
+
+    kind: RecipientKind
+    signed: bool = False
+
+    def group_size(self, *, health: bool) -> int:
+        """Return the minimum group size, for data about health or not.
+
+        >>> Recipient("public").group_size(health=True), Recipient("colleagues", signed=True).group_size(health=True)
+        (11, 3)
+        """
+        if self.kind == "public" and health:
+            return PUBLIC_HEALTH_GROUP_SIZE
+        return SIGNED_GROUP_SIZE if self.kind == "colleagues" and self.signed else GROUP_SIZES[self.kind]
+
+
+@dataclass(frozen=True)
+class Review(Validated):
+    """Review of a plan.
+
+    Attributes
+    ----------
+    status
+        ``draft`` if nobody has read it, or ``reviewed``.
+    by, on
+        The reader, and the day.
+    of
+        Digest of the roles, models and keys that were read.
+    """
+
+    status: Literal["draft", "reviewed"]
+    by: Name | None = None
+    on: Name | None = None
+    of: Name | None = None
+
+    def __post_init__(self) -> None:
+        if self.status == "reviewed" and not (self.by and self.on and self.of):
+            raise PlanError("A review must say by whom, on which day and of what; `shoal review PLAN --by NAME` does.")
+
+
+def digest_of_promise(document: Mapping[str, Any]) -> str:
+    """Return a digest of roles, models and keys of a plan's contents."""
+    parts = {section: document[section] for section in REVIEWED_SECTIONS if section in document}
+    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()[:16]
+
+
+def with_review(text: str, review: Mapping[str, str]) -> str:
+    """Return the text of a plan file with its review replaced or added."""
+    import tomli_w
+
+    section = "[review]\n" + tomli_w.dumps(dict(review))
+    found = re.search(r"^\[review\][^\n]*\n(?:(?!\[)[^\n]*(?:\n|\Z))*", text, re.MULTILINE)
+    if found is None:
+        return f"{text.rstrip()}\n\n{section}"
+    rest = text[found.end() :]
+    return text[: found.start()] + section + ("\n" if rest else "") + rest
