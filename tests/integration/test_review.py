@@ -1,4 +1,4 @@
-"""Recipients decide the size of groups; reviews are recorded, and changes show."""
+"""Recipients of releases, and reviews of plans."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def write_plan(folder):
     return drafted.save(folder / "plan.toml")
 
 
-def test_a_release_of_a_draft_warns_and_says_so(tmp_path):
+def test_release_of_a_draft_warns(tmp_path):
     plan = write_plan(tmp_path)
     made = shoal.release(plan)
     assert made.certificate["review"] == {"status": "draft"}
@@ -81,7 +81,7 @@ def test_a_review_replaces_the_section_and_nothing_else():
     assert tomllib.loads(with_review("a = 1\n", {"status": "draft"})) == {"a": 1, "review": {"status": "draft"}}
 
 
-def test_a_review_says_by_whom_and_of_what():
+def test_review_needs_reader_and_digest():
     with pytest.raises(PlanError, match="by whom"):
         Review("reviewed", by="x")
     one = {"columns": {"a": {"role": "other"}}, "models": [], "seed": 1}
