@@ -24,10 +24,6 @@ def plan(
     k: Annotated[
         int | None, typer.Option(min=2, help="The smallest group to ask for; 5, or less in a tiny table.")
     ] = None,
-    recipient: Annotated[
-        str | None,
-        typer.Option(help="Who receives the release: public, researchers or colleagues; decides the smallest group."),
-    ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a plan that exists.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
     encoding: Annotated[str | None, typer.Option(help="Of a CSV: utf-8, utf-16, latin-1 or cp1252.")] = None,
@@ -42,6 +38,10 @@ def plan(
     engine: EngineName = None,
     master: Master = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
+    recipient: Annotated[
+        str | None,
+        typer.Option(help="Who receives the release: public, researchers or colleagues; decides the smallest group."),
+    ] = None,
 ) -> None:
     """Draft a plan for a table: roles, hierarchies and models, with reasons.
 
