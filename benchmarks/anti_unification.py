@@ -135,7 +135,7 @@ def end_to_end(base, rows, redrawn, seed, k, indifferent):
         release, seconds = timed(lambda plan=plan: shoal.anonymize(frame, plan))
         steps = ", ".join(f"{name} {spent:.2f}" for name, spent in release.seconds.items())
         what = " ".join([reading, *(["kept"] if keep_rest else []), *(model.name for model in models)])
-        print(f"  end to end, k={k}, {what}: {seconds:.2f} s ({steps}), left {release.certificate['suppressed']}")
+        print(f"  end to end, k={k}, {what}: {seconds:.2f} s ({steps}), left {release.figures['suppressed']}")
 
 
 def slow_twin(table, k, indifferent, order):

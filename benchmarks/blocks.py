@@ -59,7 +59,7 @@ places = {{"source": Source(Path({source!r})), "output": Output(Path({output!r})
 release = shoal.release(plan_of(table, **places, engine={engine}), overwrite=True)
 own, children = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
 cpu = own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
-answer = [release.utility["sse_sst"], release.certificate["released"], cpu, children.ru_maxrss / 1024]
+answer = [release.utility["sse_sst"], release.figures["released"], cpu, children.ru_maxrss / 1024]
 """
 ENGINES = {
     "duckdb": 'EngineSettings(name="duckdb", threads=2)',

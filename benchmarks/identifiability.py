@@ -25,7 +25,7 @@ LEVELS = dict.fromkeys((*QUASI_IDENTIFIERS, SENSITIVE), 0) | {"age": 2, "native-
 SETUP = "import json, sys\nfrom shoal import release\nplan = json.loads({plan!r})"
 RUN = """
 done = release(plan, overwrite=True)
-answer = {"released": done.certificate["released"], "groups": done.certificate["groups"], "seconds": dict(done.seconds)}
+answer = {"released": done.figures["released"], "groups": done.figures["groups"], "seconds": dict(done.seconds)}
 """
 
 

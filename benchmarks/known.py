@@ -35,7 +35,7 @@ RELEASE = """
 import time
 import pyarrow.parquet as pq
 release = shoal.anonymize(pq.read_table({path!r}), plan)
-answer = [release.utility["ncp"], release.certificate["method"]["hidden_part"], release.seconds, time.process_time()]
+answer = [release.utility["ncp"], release.figures["method"]["hidden_part"], release.seconds, time.process_time()]
 """
 CHECK = """
 import time
@@ -57,7 +57,7 @@ document.pop("output", None)
 plan = shoal.Plan.from_dict(document)
 begun = time.process_time()
 release = dry_run(plan, bounded=False)
-answer = [len(plan.schema.quasi_identifiers), release.utility["ncp"], release.certificate["method"]["hidden_part"],
+answer = [len(plan.schema.quasi_identifiers), release.utility["ncp"], release.figures["method"]["hidden_part"],
     time.process_time() - begun]
 """
 

@@ -37,8 +37,8 @@ RUN = """
 release = shoal.release(plan, overwrite=True)
 own, children = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
 answer = {
-    "seconds": release.seconds, "levels": release.certificate["levels"], "groups": release.certificate["groups"],
-    "released": release.certificate["released"], "java_mb": children.ru_maxrss / 1024,
+    "seconds": release.seconds, "levels": release.figures["levels"], "groups": release.figures["groups"],
+    "released": release.figures["released"], "java_mb": children.ru_maxrss / 1024,
     "cpu": own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime,
 }
 """

@@ -106,7 +106,7 @@ class Anonymizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
         models = (make_model("k-anonymity", k=self.k), *as_models(self.models))
         self.plan_ = Plan(Schema(columns), models, FullDomain(loss=self.loss, time_limit=self.time_limit))
         released = pipeline.anonymize(table, self.plan_)
-        self.levels_: dict[str, int] = dict(released.certificate["levels"])
+        self.levels_: dict[str, int] = dict(released.figures["levels"])
         return self
 
     def transform(self, X: Any) -> npt.NDArray[Any]:

@@ -385,4 +385,5 @@ def check_engine(name: str, *, methods: Sequence[str] = ("full-domain", "mondria
                 anonymize(table, replace(plan, engine=EngineSettings(name=engine))) for engine in ("duckdb", name)
             )
             assert theirs.certificate.content == ours.certificate.content, "the same is told of a release"
+            assert theirs.figures == ours.figures, "the same is told to its owner"
             assert theirs.table.equals(ours.table), "the same rows are released, in the same order"

@@ -63,7 +63,7 @@ def test_drafted_roles_are_warned_of():
     assert "quasi-identifier: 'age', 'zip'" in messages
     assert "sensitive: 'illness'" in messages
     assert "l = 2 was added" in messages
-    assert [model["name"] for model in release.certificate["models"]] == ["k-anonymity", "l-diversity"]
+    assert [model["name"] for model in release.figures["models"]] == ["k-anonymity", "l-diversity"]
     assert {warning["code"] for warning in release.warnings} >= {"drafted", "drafted-model"}
 
 
@@ -129,7 +129,7 @@ def test_role_text_instead_of_a_column():
     frame = FRAME[["age", "illness"]]
     plan = {"columns": {"age": "quasi-identifier", "illness": "sensitive"}, "models": "k-anonymity k=2"}
     release = shoal.anonymize(frame, {**plan, "method": "full-domain"})
-    assert release.certificate["smallest_group"] >= 2
+    assert release.figures["smallest_group"] >= 2
     assert Plan.from_dict(plan).columns["age"] == Column(Role.QUASI_IDENTIFIER)
 
 
@@ -169,7 +169,7 @@ def test_person_keyword_counts_people():
     visits = FRAME.assign(patient=[n // 2 for n in range(ROWS)])
     release = shoal.anonymize(visits, **SHORT, identifiers="email", person="patient")
     assert "patient" not in release.table.columns
-    assert release.certificate["people"]["total"] == ROWS // 2
+    assert release.figures["people"]["total"] == ROWS // 2
 
 
 def test_known_keyword():

@@ -115,12 +115,12 @@ def test_disjoint_equals_reference(rows, chosen, keep_rest):
         return
     release = run(arrow(rows), k, indifferent=indifferent, order=order, keep_rest=keep_rest)
     assert published(release.table) == expected(coded_rows, names, groups)
-    passes = release.certificate["method"]["passes"]
-    assert sum(each["records"] for each in passes) == release.certificate["released"] == release.table.num_rows
-    assert passes[-1]["left"] == release.certificate["suppressed"]
-    assert sum(each["patterns"] for each in passes) == release.certificate["groups"]
-    discarded = release.certificate["method"]["discarded"]
-    assert discarded["records"] == release.certificate["suppressed"]
+    passes = release.figures["method"]["passes"]
+    assert sum(each["records"] for each in passes) == release.figures["released"] == release.table.num_rows
+    assert passes[-1]["left"] == release.figures["suppressed"]
+    assert sum(each["patterns"] for each in passes) == release.figures["groups"]
+    discarded = release.figures["method"]["discarded"]
+    assert discarded["records"] == release.figures["suppressed"]
     left = [i for i, group in enumerate(groups) if group is None]
     known = reference.rare_columns(coded_rows, left, k, 2)
     expected_rare = {
@@ -147,8 +147,8 @@ def test_model_aware_equals_reference(rows, chosen, keep_rest):
         return
     release = run(arrow(rows), k, PSensitive(2), **chosen)
     assert published(release.table) == expected(coded_rows, names, groups)
-    assert not keep_rest or release.certificate["suppressed"] == 0
-    assert release.certificate["method"]["rounds"] == 1
+    assert not keep_rest or release.figures["suppressed"] == 0
+    assert release.figures["method"]["rounds"] == 1
 
 
 @settings(max_examples=60)
@@ -168,14 +168,12 @@ def test_overlapping_equals_reference(rows, chosen):
         (*labels_of(pattern, names), label[row_class], support[pattern, row_class]) for pattern, row_class in patterns
     )
     assert published(release.table) == expected_rows
-    certificate = release.certificate
-    assert (certificate["released"], certificate["groups"]) == (fitting, len(patterns))
-    assert certificate["smallest_group"] == min(support.values()) >= k
-    assert certificate["suppressed"] == sum(
-        row[2] for row, turn in zip(coded_rows, identified, strict=True) if turn == -1
-    )
+    figures = release.figures
+    assert (figures["released"], figures["groups"]) == (fitting, len(patterns))
+    assert figures["smallest_group"] == min(support.values()) >= k
+    assert figures["suppressed"] == sum(row[2] for row, turn in zip(coded_rows, identified, strict=True) if turn == -1)
     cells = reference.cells(coded_rows, patterns)
-    assert certificate["risk"] == {
+    assert figures["risk"] == {
         "highest": 1 / cells[0],
         "average": len(cells) / fitting,
         "records_in_cells_below_k": sum(size for size in cells if size < k),
@@ -183,12 +181,12 @@ def test_overlapping_equals_reference(rows, chosen):
         "patterns_without_own_records": sum(records == 0 for records in own.values()),
         "disclosed_records": disclosed,
     }
-    (claim,) = certificate["models"]
+    (claim,) = figures["models"]
     assert (claim["name"], claim["holds"]) == ("pattern-support", True)
     assert claim["effective"] == {"k": min(support.values())}
-    assert "not k-anonymous" in certificate["method"]["warning"]
+    assert "not k-anonymous" in figures["method"]["warning"]
     disjoint = run(arrow(rows), k, indifferent=indifferent, order=order)
-    assert disjoint.certificate["suppressed"] <= reference.left_without_small_patterns(coded_rows, patterns, k)
+    assert disjoint.figures["suppressed"] <= reference.left_without_small_patterns(coded_rows, patterns, k)
 
 
 @settings(max_examples=60)
@@ -239,9 +237,9 @@ def test_closeness_holds_in_the_released_table():
         assert len(group) >= 4
         distance = slow_models.t_distance(group, list(groups.values()), slow_models.equal_cost)
         assert distance <= slow_models.Fraction("0.12")
-    assert release.certificate["method"]["rounds"] > 1
+    assert release.figures["method"]["rounds"] > 1
     with_rest = run(table, 4, TCloseness(0.12), patterns="model-aware", keep_rest=True)
-    assert with_rest.certificate["suppressed"] == 0
+    assert with_rest.figures["suppressed"] == 0
 
 
 def test_l_diversity_alone_implies_a_smallest_size():
@@ -249,7 +247,7 @@ def test_l_diversity_alone_implies_a_smallest_size():
     plan = shoal.Plan(
         schema_of(table), (LDiversity("1.5", "entropy"),), shoal.methods.AntiUnification(patterns="model-aware")
     )
-    assert shoal.anonymize(table, plan).certificate["models"][0]["holds"]
+    assert shoal.anonymize(table, plan).figures["models"][0]["holds"]
 
 
 # -- edges ------------------------------------------------------------------------------------------
@@ -260,7 +258,7 @@ def test_unknown_everywhere_is_one_group():
     for variant in ("disjoint", "overlapping"):
         release = run(table, 3, patterns=variant)
         assert {(row["q0"], row["q1"]) for row in release.table.to_pylist()} == {(None, None)}
-        assert release.certificate["suppressed"] == 0
+        assert release.figures["suppressed"] == 0
     assert run(table, 3, PSensitive(1), patterns="model-aware").table.num_rows == 7
     assert release.table.column("support").to_pylist() == [3, 4]  # missing first
 
@@ -276,7 +274,7 @@ def test_all_unknown_column_stays_unknown():
 
 def test_k_larger_than_every_class():
     table = arrow([(a, "b", secret) for a in "ab" for secret in "xyz" for _ in range(2)])
-    assert run(table, 5, indifferent=1).certificate["released"] == 12
+    assert run(table, 5, indifferent=1).figures["released"] == 12
     with pytest.raises(shoal.InfeasibleError, match=r"0 of 3 classes .* largest has 4"):
         run(table, 5, patterns="overlapping")
     with pytest.raises(shoal.InfeasibleError, match=r"No 13 of 12 rows agree in all but 1 columns; at most 12 do"):
@@ -292,7 +290,7 @@ def test_model_without_any_pattern_is_named():
     with pytest.raises(shoal.InfeasibleError, match="all rows in one group reach only p = 2"):
         run(table, 5, PSensitive(3), patterns="model-aware", keep_rest=True)
     with_rest = run(table, 5, PSensitive(2), patterns="model-aware", indifferent=0, keep_rest=True)
-    assert with_rest.certificate["groups"] == 1
+    assert with_rest.figures["groups"] == 1
 
 
 def test_no_confidential_column():
@@ -302,8 +300,8 @@ def test_no_confidential_column():
         plan = shoal.Plan(schema, (KAnonymity(3),), shoal.methods.AntiUnification(1, patterns=variant))
         release = shoal.anonymize(table, plan)
         assert release.table.num_rows == rows
-        assert release.certificate["released"] == 7
-        assert release.certificate["method"]["pattern_set"][0]["shares"] == {}
+        assert release.figures["released"] == 7
+        assert release.figures["method"]["pattern_set"][0]["shares"] == {}
 
 
 def test_one_quasi_identifier():
@@ -334,7 +332,7 @@ def test_star_and_empty_text_as_values(tmp_path):
                 "method": {"name": "anti-unification", "patterns": variant, "indifferent": 1},
                 "output": {"path": str(target), "overwrite": True},
             }
-            assert shoal.release(plan).certificate["smallest_group"] >= 4
+            assert shoal.release(plan).figures["smallest_group"] >= 4
 
 
 def test_row_order_does_not_change_the_bytes(tmp_path):
@@ -353,7 +351,7 @@ def test_row_order_does_not_change_the_bytes(tmp_path):
             "output": {"path": str(target), "overwrite": True},
         }
         release = shoal.release(plan)
-        content = {key: value for key, value in release.certificate.content.items() if key != "plan"}
+        content = {key: value for key, value in release.figures.items() if key != "plan"}
         texts.add((target.read_text(), json.dumps(content)))
     assert len(texts) == 1
 
@@ -366,13 +364,13 @@ def test_only_numbers_with_intervals_are_cut_first():
     schema = schema_of(table, age=Cuts(((30,),)))
     release = shoal.anonymize(table, shoal.Plan(schema, (KAnonymity(3),), shoal.methods.AntiUnification(0)))
     assert published(release.table.select(["age", "zip"])) == {("<30", "1"): 3, (">=30", "2"): 3}
-    assert release.certificate["method"]["cut"] == {"age": 1}
+    assert release.figures["method"]["cut"] == {"age": 1}
     # half of a hierarchy of height 2; the other column loses nothing
     assert release.utility["precision"] == pytest.approx(0.25)
     exact = shoal.Plan(schema, (KAnonymity(3),), shoal.methods.AntiUnification(1, levels={"age": 0}))
     assert set(shoal.anonymize(table, exact).table.column("age").to_pylist()) == {"*"}
     higher = shoal.Plan(schema, (KAnonymity(3),), shoal.methods.AntiUnification(0, levels={"zip": 1, "age": 2}))
-    assert shoal.anonymize(table, higher).certificate["groups"] == 1
+    assert shoal.anonymize(table, higher).figures["groups"] == 1
 
 
 # -- plans refused before any work --------------------------------------------------------------------
@@ -424,7 +422,7 @@ def test_pattern_set_equals_the_list_of_the_certificate():
     release = run(table, 5)
     patterns = shoal.methods.patterns.pattern_set.pattern_set(release.table, schema_of(table), k=5)
     assert sum(pattern.support for pattern in patterns) == release.table.num_rows
-    assert [pattern.to_dict() for pattern in patterns[:10]] == release.certificate["method"]["pattern_set"]
+    assert [pattern.to_dict() for pattern in patterns[:10]] == release.figures["method"]["pattern_set"]
     sizes = Counter(tuple(row.values())[:-1] for row in release.table.to_pylist())
     for pattern in patterns:
         assert sizes[tuple(pattern.shown.values())] == pattern.support
@@ -528,11 +526,11 @@ def test_adult_through_a_plan_file(shared_data, tmp_path, patterns, k, order, mi
     )
     plan = tmp_path / "plan.toml"
     plan.write_text(text.replace("trim = true", 'trim = true\nmissing = ["?"]') if missing else text)
-    certificate = shoal.release(plan).certificate
-    assert (certificate["rows"], certificate["suppressed"]) == (32561, suppressed)
-    assert groups is None or certificate["groups"] == groups
-    assert certificate["smallest_group"] >= k
+    figures = shoal.release(plan).figures
+    assert (figures["rows"], figures["suppressed"]) == (32561, suppressed)
+    assert groups is None or figures["groups"] == groups
+    assert figures["smallest_group"] >= k
     if patterns == "overlapping" and k == 5 and order == ["<", ">"]:
-        assert certificate["risk"]["patterns_below_k_own_records"] == 494
-        assert certificate["risk"]["patterns_without_own_records"] == 223
-        assert certificate["risk"]["disclosed_records"] == 8705
+        assert figures["risk"]["patterns_below_k_own_records"] == 494
+        assert figures["risk"]["patterns_without_own_records"] == 223
+        assert figures["risk"]["disclosed_records"] == 8705

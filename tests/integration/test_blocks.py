@@ -167,7 +167,7 @@ def test_every_group_meets_the_models(method, model):
     for seed in range(4):
         table = mixed_table(160, seed, skewed=seed % 2 == 1)
         release = released(table, METHODS[method](block=24), *models, seed=seed)
-        facts = release.certificate["method"]
+        facts = release.figures["method"]
         assert facts["blocks"] > 3 or seed % 2 == 1  # if values follow the numbers, all blocks may have to be one
         assert facts["largest_block"] <= 24 or facts["joined_blocks"]
         groups = groups_of(release.table)
@@ -178,7 +178,7 @@ def test_every_group_meets_the_models(method, model):
         shuffled = table.take(np.random.default_rng(seed).permutation(160))
         again = released(shuffled, METHODS[method](block=24), *models, seed=seed)
         assert again.table.equals(release.table)
-        assert again.certificate["method"]["blocks"] == facts["blocks"]
+        assert again.figures["method"]["blocks"] == facts["blocks"]
 
 
 @given(st.integers(0, 10_000), st.integers(8, 60), st.sampled_from(["mdav", "p-first"]), st.booleans())
@@ -209,25 +209,25 @@ def test_blocks_are_joined_if_values_are_rare():
     schema = Schema({"x": Column(Role.QUASI_IDENTIFIER), "secret": Column(Role.SENSITIVE)})
     table = pa.table({"x": x, "secret": np.where(x < 80, "a", np.where(x % 2 == 0, "b", "c"))})
     release = released(table, PFirst(block=16), shoal.models.KAnonymity(2), shoal.models.PSensitive(2), schema=schema)
-    facts = release.certificate["method"]
+    facts = release.figures["method"]
     assert facts["joined_blocks"] > 0
     assert facts["largest_block"] > 16
-    assert release.certificate["released"] == 100
+    assert release.figures["released"] == 100
     same = release.table.group_by("x").aggregate([("secret", "count_distinct")])
     assert min(same["secret_count_distinct"].to_pylist()) >= 2
     # without rare values nothing is joined
     table = table.set_column(1, "secret", pa.array(np.where(x % 2 == 0, "b", "c")))
     release = released(table, PFirst(block=16), shoal.models.KAnonymity(2), shoal.models.PSensitive(2), schema=schema)
-    assert release.certificate["method"]["joined_blocks"] == 0
-    assert release.certificate["method"]["largest_block"] <= 16
+    assert release.figures["method"]["joined_blocks"] == 0
+    assert release.figures["method"]["largest_block"] <= 16
 
 
 def test_equal_rows_stay_in_one_block():
     table = pa.table({"x": [5] * 90 + list(range(10))})
     schema = Schema({"x": Column(Role.QUASI_IDENTIFIER)})
     release = released(table, Mdav(block=20), shoal.models.KAnonymity(2), schema=schema)
-    assert release.certificate["method"]["largest_block"] >= 91
-    assert release.certificate["smallest_group"] >= 2
+    assert release.figures["method"]["largest_block"] >= 91
+    assert release.figures["smallest_group"] >= 2
 
 
 @pytest.mark.parametrize("method", [Mdav(block=20, strata=("place",)), PFirst(block=20, strata=("place",), effort=20)])
@@ -287,7 +287,7 @@ def test_blocks_add_little_loss():
     table = pa.table({f"x{i}": random.normal(size=4000) for i in range(3)})
     schema = Schema({name: Column(Role.QUASI_IDENTIFIER) for name in table.column_names})
     one, several = (released(table, Mdav(block=b), shoal.models.KAnonymity(5), schema=schema) for b in (None, 1000))
-    assert several.certificate["method"]["blocks"] >= 4
+    assert several.figures["method"]["blocks"] >= 4
     assert several.utility["sse_sst"] < 1.25 * one.utility["sse_sst"]
 
 
@@ -321,5 +321,5 @@ def test_blocks_in_a_plan_file():
     }
     table = pa.table({"x": [float(i) for i in range(40)]})
     release = shoal.anonymize(table, document)
-    assert release.certificate["method"]["parameters"]["block"] == 8
-    assert release.certificate["method"]["blocks"] >= 5
+    assert release.figures["method"]["parameters"]["block"] == 8
+    assert release.figures["method"]["blocks"] >= 5

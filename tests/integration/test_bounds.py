@@ -103,7 +103,7 @@ def test_numbers_published_as_missing_add_loss():
     )
     assert published.count(None) == 2
     assert release.utility["sse_sst"] == pytest.approx(expected / ((known - known.mean()) ** 2).sum())
-    assert 0 < release.certificate["bound"]["lower_bound"] <= release.utility["sse_sst"]
+    assert 0 < release.figures["bound"]["lower_bound"] <= release.utility["sse_sst"]
 
 
 def random_cells(rng):
@@ -273,7 +273,7 @@ def test_optimum_is_reported_as_proven():
     table = pa.table({"place": list("abcdefgh")})
     release = shoal.anonymize(table, shoal.Plan(REGION_SCHEMA, (KAnonymity(4),), Refine()))
     assert release.search["optimal"] is True
-    assert release.certificate["bound"]["loss"] == pytest.approx(3 / 7)
+    assert release.figures["bound"]["loss"] == pytest.approx(3 / 7)
     assert "no release of this kind can lose less: this is proven" in " ".join(str(release).split())
 
 
@@ -283,10 +283,10 @@ def test_gap_is_reported_and_rounded_down():
     One of eight is in the north: three of the south must be generalized with it, or the group of all.
     """
     table = pa.table({"place": list("eeeeeeea")})
-    quick = shoal.anonymize(table, shoal.Plan(REGION_SCHEMA, (KAnonymity(4),), TopDown())).certificate["bound"]
+    quick = shoal.anonymize(table, shoal.Plan(REGION_SCHEMA, (KAnonymity(4),), TopDown())).figures["bound"]
     assert quick["lower_bound"] == pytest.approx(1 / 8)  # each row by itself: takes no longer than the cutting
     release = shoal.anonymize(table, shoal.Plan(REGION_SCHEMA, (KAnonymity(4),), TopDown(quality="good")))
-    bound = release.certificate["bound"]
+    bound = release.figures["bound"]
     assert bound["loss"] == quick["loss"] == pytest.approx(0.5)
     assert bound["lower_bound"] == pytest.approx(0.5)
     assert release.to_dict()["lower_bound"] == bound["lower_bound"]
@@ -301,7 +301,7 @@ def test_reported_geometric_mean_has_a_bound():
     columns = {name: [str(rng.choice(leaves)) for _ in range(60)] for name, leaves in LEAVES.items()}
     schema = Schema({name: SCHEMA.columns[name] for name in LEAVES})
     release = shoal.anonymize(pa.table(columns), shoal.Plan(schema, (KAnonymity(3),), Refine()))
-    assert 0 < release.certificate["bound"]["reported"]["ncp"] <= release.utility["ncp"]
+    assert 0 < release.figures["bound"]["reported"]["ncp"] <= release.utility["ncp"]
 
 
 def test_suppressed_row_loses_nothing_in_a_constant_column():
@@ -309,8 +309,8 @@ def test_suppressed_row_loses_nothing_in_a_constant_column():
     schema = Schema({name: Column(Role.QUASI_IDENTIFIER) for name in ("x", "same")})
     start = {"name": "full-domain", "suppression": 0.1}
     release = shoal.anonymize(table, shoal.Plan(schema, (KAnonymity(5),), Refine(start=start)))
-    bound = release.certificate["bound"]
-    assert release.certificate["suppressed"] == 1
+    bound = release.figures["bound"]
+    assert release.figures["suppressed"] == 1
     assert bound["loss"] == pytest.approx(1 / 81 / 2)
     assert 0 < bound["reported"]["ncp"] <= release.utility["ncp"]
 
@@ -320,4 +320,4 @@ def test_blocks_have_no_bound():
     schema = Schema({"x": Column(Role.QUASI_IDENTIFIER)})
     for block, has_bound in ((None, True), (60, True), (20, False)):  # blocks may be on several machines
         release = shoal.anonymize(numbers, shoal.Plan(schema, (KAnonymity(2),), shoal.methods.Mdav(block=block)))
-        assert ("bound" in release.certificate.content) is has_bound
+        assert ("bound" in release.figures) is has_bound

@@ -117,7 +117,7 @@ def test_no_loose_suppression_has_fewer_stars_than_the_bound(k):
         columns = {name: [str(code) for code in codes[:, a]] for a, name in enumerate(LEAVES)}
         schema = shoal.Schema({name: shoal.Column(shoal.Role.QUASI_IDENTIFIER) for name in LEAVES})
         plan = shoal.Plan(schema, (KAnonymity(k),), shoal.methods.LocalSuppression(missing="loose"))
-        bound = shoal.anonymize(pa.table(columns), plan).certificate["bound"]
+        bound = shoal.anonymize(pa.table(columns), plan).figures["bound"]
         assert bound["lower_bound"] == pytest.approx(least)
         assert bound["loss"] >= best * (1 - 1e-9)
     assert tight > some // 10
@@ -196,7 +196,7 @@ def test_certificate_has_a_bound(name):
     table, schema = census()
     method, models = METHODS[name]
     release = shoal.anonymize(table, shoal.Plan(schema, models, method))
-    bound = release.certificate["bound"]
+    bound = release.figures["bound"]
     assert 0 < bound["lower_bound"] <= bound["loss"]
     if bound["measure"].startswith("precision"):
         stars = sum(column.to_pylist().count("*") for column in release.table.columns)
@@ -208,7 +208,7 @@ def test_certificate_has_a_bound(name):
 def test_overlapping_patterns_have_no_bound():
     table, schema = census()
     plan = shoal.Plan(schema, (KAnonymity(4),), shoal.methods.AntiUnification(patterns="overlapping"))
-    assert "bound" not in shoal.anonymize(table, plan).certificate.content
+    assert "bound" not in shoal.anonymize(table, plan).figures
 
 
 @pytest.mark.parametrize("known_rows", [2, None])
@@ -240,7 +240,7 @@ def test_no_suppression_by_people_loses_less_than_the_bound(known_rows):
             shoal.methods.FactsSuppression(suppression=1.0),
         )
         try:
-            bound = shoal.anonymize(table, shoal.Plan(schema, models, method)).certificate["bound"]
+            bound = shoal.anonymize(table, shoal.Plan(schema, models, method)).figures["bound"]
         except shoal.InfeasibleError:
             continue
         with DuckDBEngine() as engine:

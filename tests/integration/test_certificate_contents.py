@@ -26,7 +26,7 @@ from shoal.io.formats.csv_dialect import CsvFormat
 from shoal.methods.auto import AutoFacts, MethodTrial
 from shoal.plan.plan import Output, Plan
 from shoal.report.wording import method_sentence, model_sentence
-from shoal.results.release import Certificate
+from shoal.results.release import Certificate, bound_sentences
 from shoal.schema import (
     Calendar,
     Categories,
@@ -115,12 +115,12 @@ def test_models_round_trip() -> None:
 
 def test_certificate_contains_a_plan_made_in_python() -> None:
     plan = Plan(SCHEMA, (models.KAnonymity(2),), methods.Levels({"a": 1}))
-    certified = shoal.anonymize(TABLE, plan).certificate["plan"]
+    certified = shoal.anonymize(TABLE, plan).figures["plan"]
     assert certified["columns"]["a"] == {"role": "quasi-identifier", "hierarchy": {"intervals": [2]}}
     assert certified["models"] == [{"name": "k-anonymity", "k": 2}]
     assert certified["method"] == {"name": "levels", "levels": {"a": 1}}
     changed = replace(plan, models=(models.KAnonymity(2), models.LDiversity(1)))
-    certified = shoal.anonymize(TABLE, changed).certificate["plan"]
+    certified = shoal.anonymize(TABLE, changed).figures["plan"]
     assert certified["models"] == [{"name": "k-anonymity", "k": 2}, {"name": "l-diversity", "l": 1}]
     assert Plan.from_dict(certified) == changed
 
@@ -150,8 +150,8 @@ def test_certificate_of_a_reused_recoding_names_levels(tmp_path: Path) -> None:
 def test_no_folder_of_the_machine_in_a_certificate(tmp_path: Path) -> None:
     made = shoal.release(write_absolute_plan(tmp_path))
     assert str(tmp_path) not in made.certificate.to_json()
-    assert made.certificate["plan"]["source"] == {"path": "t.csv"}
-    assert made.certificate["plan"]["columns"]["a"]["hierarchy"] == {"csv": "h.csv"}
+    assert made.figures["plan"]["source"] == {"path": "t.csv"}
+    assert made.figures["plan"]["columns"]["a"]["hierarchy"] == {"csv": "h.csv"}
 
 
 # -- what is proven of the search --------------------------------------------------------------------------------
@@ -165,7 +165,27 @@ def test_answer_with_a_proven_optimum(tmp_path: Path) -> None:
     assert answer["warnings"] == []
     printed = CliRunner().invoke(app, ["release", str(plan), "--overwrite"]).stdout
     assert "No recoding that the plan allows loses less" in printed
-    assert "those that lose least were taken" in (tmp_path / "r.report.html").read_text()
+    page = shoal.release(plan, overwrite=True).report(internal=True).html
+    assert "those that lose least were taken" in page
+    assert "lose least" not in (tmp_path / "r.report.html").read_text()
+
+
+@pytest.mark.parametrize("method", [{"weights": {"a": 3.0}}, {"loss": "precision"}])
+def test_proof_is_about_the_measure_that_was_minimized(tmp_path: Path, method: dict[str, object]) -> None:
+    """With weights, a release of the same kind may lose less by ncp itself."""
+    plan = write_absolute_plan(tmp_path, method={"name": "full-domain", **method})
+    printed = " ".join(CliRunner().invoke(app, ["release", str(plan)]).stdout.split())
+    assert "No recoding that the plan allows loses less:" not in printed
+    assert "loses less by the plan's measure (" in printed
+    page = shoal.release(plan, overwrite=True).report(internal=True).html
+    assert "those that lose least were taken, measured by" in page
+
+
+def test_proven_bound_with_weights_names_them() -> None:
+    bound = {"measure": "ncp, the mean over columns", "loss": 0.5, "lower_bound": 0.5, "optimal": True}
+    weighted = {"bound": bound, "method": {"parameters": {"weights": {"a": 2.0}}}}
+    assert "with the plan's weights" in bound_sentences(weighted)[0]
+    assert "weights" not in bound_sentences({"bound": bound, "method": {"parameters": {"weights": {"a": 1.0}}}})[0]
 
 
 def test_method_without_a_search_claims_no_optimum(tmp_path: Path) -> None:
@@ -181,7 +201,7 @@ def test_stopped_search_gives_its_lower_bound() -> None:
     assert "lose least" not in sentence
     assert "lose 0.5" in sentence
     assert "none lose less than 0.25" in sentence
-    answer = Release(None, Certificate({}, search)).to_dict()
+    answer = Release(None, Certificate({}), facts=search).to_dict()
     assert (answer["optimal"], answer["lower_bound"]) == (False, 0.25)
     assert [warning["code"] for warning in answer["warnings"]] == ["not-optimal"]
     assert "less than 0.25" in answer["warnings"][0]["text"]
@@ -190,8 +210,8 @@ def test_stopped_search_gives_its_lower_bound() -> None:
 def test_auto_claims_no_optimum() -> None:
     search = SearchFacts(optimal=True, loss=0.5, lower_bound=0.5)
     facts = AutoFacts(chosen="full-domain", tried=(), best=search)
-    assert Release(None, Certificate({}, search)).search == {"optimal": True, "lower_bound": 0.5}
-    assert Release(None, Certificate({}, facts)).search == {"optimal": False, "lower_bound": None}
+    assert Release(None, Certificate({}), facts=search).search == {"optimal": True, "lower_bound": 0.5}
+    assert Release(None, Certificate({}), facts=facts).search == {"optimal": False, "lower_bound": None}
     sentence = method_sentence({"name": "auto", "parameters": {}}, facts)
     assert "A method that was not tried may lose less" in sentence
     assert "those that lose least were taken" not in sentence

@@ -47,13 +47,13 @@ def test_release(method, model, rows, seed):
         return
     released = release.table
     assert released.column_names == ["age", "place", "secret", "note"]
-    certificate = release.certificate
-    assert certificate["rows"] == rows
-    assert certificate["released"] == released.num_rows
-    assert certificate["suppressed"] == rows - released.num_rows
+    figures = release.figures
+    assert figures["rows"] == rows
+    assert figures["released"] == released.num_rows
+    assert figures["suppressed"] == rows - released.num_rows
     groups = groups_in(released)
-    assert certificate["groups"] == len(groups)
-    assert certificate["smallest_group"] == min(map(len, groups))
+    assert figures["groups"] == len(groups)
+    assert figures["smallest_group"] == min(map(len, groups))
     for group in groups:
         assert holds(group, groups)
     # columns published in addition to the quasi-identifiers come from the source, row by row
@@ -86,4 +86,4 @@ def test_one_value_everywhere(method):
     release = shoal.anonymize(
         table, shoal.Plan(SCHEMA, (shoal.models.KAnonymity(4), shoal.models.PSensitive(4)), METHODS[method])
     )
-    assert release.certificate["groups"] == 1
+    assert release.figures["groups"] == 1

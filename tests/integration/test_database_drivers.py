@@ -48,8 +48,8 @@ def test_release_from_a_driver(clinic):
         "output": {"path": str(clinic / "released.csv"), "report": False},
     }  # fmt: skip
     done = shoal.release(plan)
-    assert done.certificate["released"] == 60
-    assert done.certificate["plan"]["source"] == plan["source"]
+    assert done.figures["released"] == 60
+    assert done.figures["plan"]["source"] == plan["source"]
     assert "geheim" not in done.certificate.to_json()
 
 

@@ -57,8 +57,8 @@ def test_a_draft_protects_visible_columns_jointly():
     assert plan["columns"]["diabetes"]["categories"] == [["1"], ["0"]]
     assert "numbers of many values" in drafted.text
     release = shoal.anonymize(survey(), drafted.plan)
-    assert all(model["holds"] for model in release.certificate["models"])
-    assert release.certificate["smallest_group"] >= 5
+    assert all(model["holds"] for model in release.figures["models"])
+    assert release.figures["smallest_group"] >= 5
 
 
 def test_a_wide_table_loses_detail_and_no_promise():
@@ -75,7 +75,7 @@ def test_a_wide_table_loses_detail_and_no_promise():
     }
     assert all("known" not in model for model in tomllib.loads(drafted.text)["models"])
     release = shoal.anonymize(table, drafted.plan)
-    assert release.certificate["smallest_group"] >= 5
+    assert release.figures["smallest_group"] >= 5
     assert "*" not in release.table["sex"].to_pylist()
 
 

@@ -71,7 +71,7 @@ def test_costs_with_partial_knowledge():
     assert set(lowered) == {("k", 4), ("known", 1)}
     assert lowered["known", 1] <= found.loss
     assert {cost.change["column"] for cost in found.without} == {"dob", "sex", "town"}
-    levels = shoal.anonymize(table(), plan).certificate["levels"]
+    levels = shoal.anonymize(table(), plan).figures["levels"]
     fixed = {**plan, "method": {"name": "hidden-cells", "levels": levels}}
     assert lowered["known", 1] == ncp({**fixed, "models": [{"name": "k-anonymity", "k": 5, "known": 1}]})
 

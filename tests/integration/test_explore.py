@@ -124,7 +124,7 @@ def test_trials_run_in_processes_and_equal_a_release(tmp_path):
     assert (best.chosen, best.efficient) == (True, True)
     assert best.loss == release.utility
     assert (best.risk, best.highest_risk) == (release.risk["average"], release.risk["highest"])
-    assert (best.groups, best.smallest_group) == (release.certificate["groups"], release.certificate["smallest_group"])
+    assert (best.groups, best.smallest_group) == (release.figures["groups"], release.figures["smallest_group"])
     rows = list(csv.DictReader(io.StringIO(found.to_csv())))
     assert [row["method"] for row in rows] == ["full-domain", "levels"]
     assert float(rows[0]["ncp"]) == best.loss["ncp"]
@@ -189,7 +189,7 @@ def test_practice_run_works_for_every_default_method(tmp_path, monkeypatch, name
     monkeypatch.setattr(pipeline, "anonymize", lambda table, plan: done.append(real(table, plan)))
     (candidate,) = candidates(Plan.read(write_town_plan(tmp_path, models=["l-diversity l=2"])), [name], [3], [0.0])
     explore_module._practise(candidate)
-    assert done[0].certificate["smallest_group"] >= 2
+    assert done[0].figures["smallest_group"] >= 2
 
 
 def test_errors_inside_a_trial(tmp_path, monkeypatch):
@@ -340,7 +340,7 @@ def document(method):
 
 def test_auto_takes_the_least_loss():
     release = shoal.anonymize(table(), document({"name": "auto", "suppression": 0.1}))
-    facts = release.certificate["method"]
+    facts = release.figures["method"]
     tried = {entry["method"]: entry.get("ncp") for entry in facts["tried"]}
     assert list(tried) == list(Auto().methods)
     assert facts["chosen"] == min(tried, key=lambda name: tried[name])
@@ -373,7 +373,7 @@ def test_auto_does_not_depend_on_threads(monkeypatch):
         numbers_running.clear()
         plan = {**document({"name": "auto", "methods": ["mondrian", "top-down"]}), "engine": {"threads": threads}}
         release = shoal.anonymize(table(), plan)
-        found[threads] = release.table.to_pylist(), release.certificate["method"]["tried"]
+        found[threads] = release.table.to_pylist(), release.figures["method"]["tried"]
         assert max(numbers_running) == threads
     assert found[1] == found[2]
 
@@ -410,18 +410,18 @@ def test_auto_stops_if_its_caller_is_interrupted(monkeypatch):
 
 
 def test_auto_ends_in_time_with_the_best_so_far():
-    facts = shoal.anonymize(table(), document({"name": "auto", "time_limit": 1e-6})).certificate["method"]
+    facts = shoal.anonymize(table(), document({"name": "auto", "time_limit": 1e-6})).figures["method"]
     outcomes = [entry.get("outcome") for entry in facts["tried"]]
     assert outcomes == [None, *["not tried, the time was over"] * 3]
     assert facts["chosen"] == Auto().methods[0]
-    whole = shoal.anonymize(table(), document({"name": "auto", "time_limit": 600})).certificate["method"]
+    whole = shoal.anonymize(table(), document({"name": "auto", "time_limit": 600})).figures["method"]
     assert all("outcome" not in entry for entry in whole["tried"])
 
 
 def test_auto_skips_unsuitable_methods():
     release = shoal.anonymize(table(), document({"name": "auto", "methods": ["levels", "full-domain"]}))
-    assert [entry.get("outcome") for entry in release.certificate["method"]["tried"]] == ["InfeasibleError", None]
-    assert set(release.certificate["levels"]) == {"age", "town"}
+    assert [entry.get("outcome") for entry in release.figures["method"]["tried"]] == ["InfeasibleError", None]
+    assert set(release.figures["levels"]) == {"age", "town"}
     with pytest.raises(InfeasibleError, match="At these levels"):
         shoal.anonymize(table(), document({"name": "auto", "methods": ["levels"]}))
 

@@ -320,20 +320,20 @@ def test_optima_of_adult_equal_arx(shared_data, tmp_path, models, suppression, n
         "method": {"name": "full-domain", "suppression": suppression},
         "output": {"path": str(tmp_path / "released.csv")},
     }
-    certificate = shoal.release(document).certificate
-    assert tuple(certificate["levels"].values()) == node
-    assert certificate["loss"]["ncp"] == pytest.approx(loss, abs=1e-5)
-    assert certificate["suppressed"] == suppressed
-    assert certificate["method"]["optimal"] is True
+    figures = shoal.release(document).figures
+    assert tuple(figures["levels"].values()) == node
+    assert figures["loss"]["ncp"] == pytest.approx(loss, abs=1e-5)
+    assert figures["suppressed"] == suppressed
+    assert figures["method"]["optimal"] is True
 
 
 def test_optimum_of_adult_with_nine_columns_equals_arx(shared_data, tmp_path):
     document = adult(shared_data, extra=("occupation", "salary-class"))
     document |= {"models": [{"name": "k-anonymity", "k": 5}], "output": {"path": str(tmp_path / "r.parquet")}}
-    certificate = shoal.release(document).certificate
-    assert certificate["method"]["name"] == "full-domain"  # the default
-    assert certificate["loss"]["ncp"] == pytest.approx(0.57315, abs=1e-5)
-    assert certificate["method"]["lattice_nodes"] == 12960
+    figures = shoal.release(document).figures
+    assert figures["method"]["name"] == "full-domain"  # the default
+    assert figures["loss"]["ncp"] == pytest.approx(0.57315, abs=1e-5)
+    assert figures["method"]["lattice_nodes"] == 12960
 
 
 def test_minimal_recodings_of_the_patients(tmp_path):

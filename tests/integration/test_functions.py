@@ -67,7 +67,7 @@ def test_draft_of_a_frame_runs(tmp_path):
     drafted = shoal.draft(FRAME, k=3)
     assert drafted.plan.source is None
     assert drafted.plan.schema.sensitive == ("illness",)
-    assert shoal.anonymize(FRAME, drafted.plan).certificate["smallest_group"] >= 3
+    assert shoal.anonymize(FRAME, drafted.plan).figures["smallest_group"] >= 3
     path = drafted.save(tmp_path / "plan.toml")
     assert path.read_text() == drafted.text == str(drafted)
     with pytest.raises(shoal.OutputError, match="exists"):

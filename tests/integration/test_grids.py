@@ -107,7 +107,7 @@ def released(folder: Path) -> list[tuple[str, ...]]:
 
 def test_a_sampled_release_by_plan(tmp_path: Path) -> None:
     ledger = prepare(tmp_path, rows=2000)
-    shoal.release(tmp_path / "plan.toml")
+    made = shoal.release(tmp_path / "plan.toml")
     rows, cells = released(tmp_path), cells_of(people(2000))
     counts = Counter(rows)
     assert set(counts) <= set(cells)
@@ -125,10 +125,13 @@ def test_a_sampled_release_by_plan(tmp_path: Path) -> None:
     assert promise["epsilon"] == pytest.approx(np.log(4))
     assert any("fixed without looking" in sentence for sentence in promise["assumptions"])
     assert any("about attributes" in sentence for sentence in promise["not_promised"])
-    assert content["method"]["repeatable"] is False
-    assert "by design" in content["method"]["randomness"]
+    assert made.figures["method"]["repeatable"] is False
+    assert "by design" in made.figures["method"]["randomness"]
     (entry,) = ledger.entries()
-    assert (entry.number, entry.factor) == (promise["ledger_entry"], sampled_factor(2, "1/2"))
+    booked = made.figures["guarantee"]
+    assert (entry.number, entry.factor) == (booked["ledger_entry"], sampled_factor(2, "1/2"))
+    assert {key: value for key, value in booked.items() if key in promise} == promise
+    assert "ledger_head" not in promise  # it is a digest of a file that is not published
 
 
 @pytest.mark.parametrize("method", [SAMPLED, POPULATION])
@@ -144,7 +147,8 @@ def test_certificate_withholds_source_facts(tmp_path: Path, method: str) -> None
     answer = result.to_dict()
     for content in (certificate, answer):
         assert {"source", "rows", "suppressed", "loss", "risk"}.isdisjoint(content)
-        assert {"released", "groups", "smallest_group", "models", "levels", "guarantee", "method"} <= set(content)
+        assert {"released", "groups", "smallest_group", "models", "guarantee", "method"} <= set(content)
+    assert "levels" in answer
     if method == SAMPLED:
         assert "787" not in json.dumps({key: value for key, value in certificate.items() if key != "output"})
     assert str(tmp_path) not in json.dumps(certificate)
@@ -259,8 +263,8 @@ def test_no_cell_is_large_enough(tmp_path: Path) -> None:
 def test_models_of_the_plan_leave_cells_out(tmp_path: Path) -> None:
     prepare(tmp_path, SAMPLED.replace("[method]", '[[models]]\nname = "k-anonymity"\nk = 70\n[method]'), rows=2000)
     result = shoal.release(tmp_path / "plan.toml")
-    assert result.certificate["smallest_group"] >= 70
-    assert [model["parameters"]["k"] for model in result.certificate["models"]] == [70, 66]
+    assert result.figures["smallest_group"] >= 70
+    assert [model["parameters"]["k"] for model in result.figures["models"]] == [70, 66]
 
 
 # -- the private choice of levels ------------------------------------------------------------------------
@@ -290,20 +294,20 @@ PRIVATE = SAMPLED.replace("bound = 2", 'bound = 2\nchoose = "private"\nchoice = 
 def test_levels_chosen_privately(tmp_path: Path) -> None:
     ledger = prepare(tmp_path, PRIVATE, rows=20_000)
     result = shoal.release(tmp_path / "plan.toml")
-    levels = result.certificate["levels"]
+    levels = result.figures["levels"]
     # of 10,000 sampled rows, towns by ages of 10 years leave no cell under 66; far from the finest and the coarsest
     assert (levels["age"], levels["town"]) in {(1, 0), (1, 1), (0, 1), (0, 0), (2, 0)}
     (entry,) = ledger.entries()
     assert entry.factor == sampled_factor(2, "1/2") * 3
     assert "chosen privately" in entry.label
-    promise = result.certificate["guarantee"]
+    promise = result.figures["guarantee"]
     assert promise["E"] == 12
     assert any("chosen privately, with E = 3" in sentence for sentence in promise["assumptions"])
 
 
 def test_levels_chosen_within_bounds(tmp_path: Path) -> None:
     prepare(tmp_path, PRIVATE + "levels = { age = [2, 3], town = 1 }\n", rows=5000)
-    levels = shoal.release(tmp_path / "plan.toml").certificate["levels"]
+    levels = shoal.release(tmp_path / "plan.toml").figures["levels"]
     assert levels["age"] in (2, 3)
     assert levels["town"] == 1
 
@@ -311,7 +315,7 @@ def test_levels_chosen_within_bounds(tmp_path: Path) -> None:
 def test_rho_of_choice_and_release(tmp_path: Path) -> None:
     """For a given ρ, the release gets the E that the choice leaves."""
     prepare(tmp_path, PRIVATE.replace("bound = 2", 'rho = "12/100011"'), rows=5000)
-    promise = shoal.release(tmp_path / "plan.toml").certificate["guarantee"]
+    promise = shoal.release(tmp_path / "plan.toml").figures["guarantee"]
     assert promise["rho_exact"] == str(Fraction(12, 100011))
     assert promise["E_exact"] == "12"
 
@@ -336,17 +340,17 @@ def test_a_population_release_publishes_every_cell(tmp_path: Path) -> None:
     result = shoal.release(tmp_path / "plan.toml")
     assert Counter(released(tmp_path)) == cells_of(people(800))
     assert released(tmp_path) == sorted(released(tmp_path))
-    promise = result.certificate["guarantee"]
+    promise = result.figures["guarantee"]
     assert (promise["rho_exact"], promise["delta"], promise["m"]) == ("1/20", 0.0, 8 * 9000 - 799)
     assert any("only population release" in sentence for sentence in promise["assumptions"])
-    assert result.certificate["method"]["parameters"]["universe"] == "census.csv"
-    assert result.certificate["models"] == []
+    assert result.figures["method"]["parameters"]["universe"] == "census.csv"
+    assert result.figures["models"] == []
     assert ledger.status().base == Fraction(1, 20)
 
 
 def test_a_population_of_least_counts(tmp_path: Path) -> None:
     prepare(tmp_path, POPULATION)
-    promise = shoal.release(tmp_path / "plan.toml").certificate["guarantee"]
+    promise = shoal.release(tmp_path / "plan.toml").figures["guarantee"]
     assert (promise["rho_exact"], promise["m"]) == ("1/20", 100_000)
 
 
@@ -363,7 +367,7 @@ def test_population_grid_in_python(tmp_path: Path) -> None:
     method = PopulationGrid(20, ledger, {"age": 2, "town": 1}, universe=1000)
     release = shoal.anonymize(people(700), Plan(SCHEMA, (), method))
     assert release.table.num_rows == 700
-    assert release.certificate["method"]["parameters"]["ledger"] == "l"
+    assert release.figures["method"]["parameters"]["ledger"] == "l"
 
 
 # -- audits, through the real methods ------------------------------------------------------------------
@@ -665,7 +669,7 @@ def test_unsuitable_universe_is_refused(
 def test_configured_count_column(tmp_path: Path) -> None:
     by_census(tmp_path, CENSUS.replace("count", "people"))
     change(tmp_path, "k = 20", 'k = 20\ncount_column = "people"')
-    assert shoal.release(tmp_path / "plan.toml").certificate["released"] == 800
+    assert shoal.release(tmp_path / "plan.toml").figures["released"] == 800
     change(tmp_path, 'count_column = "people"', 'count_column = "age"')
     with pytest.raises(errors.UniverseError, match="column of their own"):
         shoal.release(tmp_path / "plan.toml", overwrite=True)

@@ -76,7 +76,7 @@ def read(folder):
 
 def test_formulas_are_neutralised_on_request(tmp_path):
     release = shoal.release(write_hostile_plan(tmp_path, spreadsheet_safe=True))
-    assert all(model["holds"] for model in release.certificate["models"])
+    assert all(model["holds"] for model in release.figures["models"])
     header, *rows = read(tmp_path)
     assert header == ["'" + NAMES[0], NAMES[1], NAMES[2]]
     assert {row[1] for row in rows} == {"'=evil()"}
@@ -133,4 +133,4 @@ def test_json_stays_json(tmp_path, monkeypatch, capsys):
 def test_a_hierarchy_label_is_data(tmp_path, target):
     release = shoal.release(write_hostile_plan(tmp_path, path=target))
     assert "<script" not in (tmp_path / "released.report.html").read_text(encoding="utf-8")
-    assert release.certificate["groups"] == 1
+    assert release.figures["groups"] == 1

@@ -205,14 +205,14 @@ def test_certificate_names_the_reader(tmp_path, name, reader):
         engine.write(engine.read(Source(frame=pa.table(_table(rows)))), tmp_path / "in.csv")
     plan = {**PLAN, "source": {"path": str(tmp_path / "in.csv")}, "output": {"path": str(tmp_path / name)}}
     made = shoal.release(plan)
-    assert made.certificate["reading"] == reader
+    assert made.figures["reading"] == reader
     stored = json.loads((tmp_path / name).with_suffix(".certificate.json").read_text())
     assert stored["reading"] == reader
-    assert {model["judged_by"] for model in stored["models"]} == {"the model and the gate"}
+    assert {model["judged_by"] for model in made.figures["models"]} == {"the model and the gate"}
 
 
 def test_frames_are_read_by_the_engine():
-    assert shoal.anonymize(pa.table(_table()), PLAN).certificate["reading"] == ENGINE
+    assert shoal.anonymize(pa.table(_table()), PLAN).figures["reading"] == ENGINE
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
@@ -224,8 +224,8 @@ def test_people_and_neutralized_cells_are_read_again(tmp_path, suffix):
     output = {"path": str(tmp_path / f"out{suffix}"), "overwrite": True}
     plan = {**PLAN, "source": {"path": str(tmp_path / "in.csv")}}
     people = {**plan, "columns": {**PLAN["columns"], "who": {"role": "person"}}, "output": output}
-    assert shoal.release(people).certificate["reading"] in (PYTHON_CSV, ARROW)
+    assert shoal.release(people).figures["reading"] in (PYTHON_CSV, ARROW)
     rows = {**plan, "columns": {**PLAN["columns"], "who": {"role": "drop"}}}
     made = shoal.release({**rows, "output": {**output, "spreadsheet_safe": True}})
-    assert made.certificate["reading"] == ENGINE  # the file is not the table that was verified
-    assert shoal.release({**rows, "output": output}).certificate["reading"] != ENGINE
+    assert made.figures["reading"] == ENGINE  # the file is not the table that was verified
+    assert shoal.release({**rows, "output": output}).figures["reading"] != ENGINE

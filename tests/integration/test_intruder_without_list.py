@@ -23,7 +23,7 @@ WEAKER = {
 @pytest.mark.parametrize("name", WEAKER)
 def test_weaker_promises_name_the_intruder(name):
     release = shoal.anonymize(TABLE, WEAKER[name])
-    assert release.certificate["intruder"].endswith("has no list of the others")
+    assert release.figures["intruder"].endswith("has no list of the others")
     (warning,) = [found for found in release.warnings if found["code"] == "no-list"]
     assert "list of everybody" in warning["text"]
     assert warning["text"] in release.report().html
@@ -32,5 +32,5 @@ def test_weaker_promises_name_the_intruder(name):
 
 def test_strict_promises_need_no_such_limit():
     release = shoal.anonymize(TABLE, {"columns": COLUMNS, "models": ["k-anonymity k=2"], "method": "mondrian"})
-    assert "intruder" not in release.certificate.content
+    assert "intruder" not in release.figures
     assert not [found for found in release.warnings if found["code"] == "no-list"]

@@ -148,18 +148,18 @@ def test_release_with_pseudonyms_forms_crowds(key, method, known_rows):
     if method == "full-domain" and known_rows is None:
         for crowd in slow.crowds(histories(released), None):
             assert slow.p_sensitive(crowd, has, 2)
-    facts = found.certificate["people"]
+    facts = found.figures["people"]
     smallest = {}
     for crowd in slow.crowds(histories(released), known_rows):
         for person in crowd:
             smallest[person] = min(smallest.get(person, len(crowd)), len(crowd))
     assert facts["smallest_crowd"] == min(smallest.values())
-    assert found.certificate["risk"]["highest"] == 1 / min(smallest.values())
-    assert found.certificate["risk"]["average"] == pytest.approx(sum(1 / n for n in smallest.values()) / len(smallest))
+    assert found.figures["risk"]["highest"] == 1 / min(smallest.values())
+    assert found.figures["risk"]["average"] == pytest.approx(sum(1 / n for n in smallest.values()) / len(smallest))
     assert facts["known_rows"] == ("all" if known_rows is None else known_rows)
     assert facts["released"] == len(has)
-    assert found.certificate["pseudonyms"] == ["patient"]
-    verdict = found.certificate["models"][0]
+    assert found.figures["pseudonyms"] == ["patient"]
+    verdict = found.figures["models"][0]
     assert (verdict["name"], verdict["judged_by"]) == ("trajectory-anonymity", "the model and the gate")
     assert shoal.check(released, plan=plan).models[0].holds
     assert shoal.check(released, plan=plan).models[0].counts == "people"
@@ -178,13 +178,13 @@ def test_suppression_of_single_rows_of_people(key):
     found = shoal.anonymize(
         table, linked(method=shoal.methods.FactsSuppression(suppression=0.6, levels={"age": (1, 2)}))
     )
-    assert 0 < found.certificate["suppressed"] < 0.6 * table.num_rows
+    assert 0 < found.figures["suppressed"] < 0.6 * table.num_rows
     source = Counter()
     for person, count in Counter(table.column("patient").to_pylist()).items():
         source[count] += 1
         assert person not in found.table.column("patient").to_pylist()
     row_counts = Counter(Counter(found.table.column("patient").to_pylist()).values())
-    assert sum(size * number for size, number in row_counts.items()) == found.certificate["released"]
+    assert sum(size * number for size, number in row_counts.items()) == found.figures["released"]
     again = shoal.anonymize(
         table, linked(method=shoal.methods.FactsSuppression(suppression=0.6, levels={"age": (1, 2)}))
     )
@@ -211,7 +211,7 @@ def test_facts_suppression_finds_crowds_or_is_infeasible(seed, known_rows, share
     except InfeasibleError as error:
         assert "At the highest levels" in str(error)
         return
-    assert found.certificate["suppressed"] <= share * len(ids)
+    assert found.figures["suppressed"] <= share * len(ids)
     assert found.table.column_names == ["age", "sex", "illness"]
 
 
@@ -277,7 +277,7 @@ def test_spellings_of_a_person_have_one_pseudonym(key):
     made = Counter(found.table.column("patient").to_pylist())
     assert sorted(made.values()) == [2, 3, 3]
     assert made[None] == 2
-    assert found.certificate["people"]["rows_without_person"] == 2
+    assert found.figures["people"]["rows_without_person"] == 2
 
 
 def test_a_number_and_its_text_have_one_pseudonym(key):
@@ -338,10 +338,10 @@ def test_models_apply_to_crowds_of_equal_histories(key):
 
     fixed, diverse = shoal.methods.Levels(), (shoal.models.PSensitive(2),)
     mixed, homogeneous = table(lambda n: "HIV" if n < 9 else "flu"), table(lambda n: "HIV" if n % 3 == 2 else "flu")
-    assert shoal.anonymize(mixed, linked(method=fixed, models=diverse)).certificate["models"][1]["holds"]
-    assert shoal.anonymize(homogeneous, linked(method=fixed)).certificate["models"][0]["holds"]
+    assert shoal.anonymize(mixed, linked(method=fixed, models=diverse)).figures["models"][1]["holds"]
+    assert shoal.anonymize(homogeneous, linked(method=fixed)).figures["models"][0]["holds"]
     by_rows = linked(method=fixed, models=diverse, patient=Column(Role.PERSON)).with_(models=diverse)
-    assert shoal.anonymize(homogeneous, by_rows).certificate["models"][0]["holds"]
+    assert shoal.anonymize(homogeneous, by_rows).figures["models"][0]["holds"]
     for known_rows in (2, None):
         with pytest.raises(InfeasibleError, match="p-sensitive"):
             shoal.anonymize(homogeneous, linked(known_rows, method=fixed, models=diverse))
@@ -410,9 +410,9 @@ def test_household_pseudonym_needs_trajectory_anonymity(key):
     members = [(row["home"], row["age"]) for row in found.table.to_pylist()]
     for crowd in slow.crowds(members, None):
         assert len(crowd) >= 3
-    assert found.certificate["people"]["unit"] == "households"
-    assert found.certificate["people"]["total"] == 60
-    assert found.certificate["pseudonyms"] == ["home"]
+    assert found.figures["people"]["unit"] == "households"
+    assert found.figures["people"]["total"] == 60
+    assert found.figures["pseudonyms"] == ["home"]
     assert shoal.check(found.table, plan=plan).holds
 
 
@@ -420,7 +420,7 @@ def test_household_without_pseudonym_is_dropped():
     """People are counted then."""
     found = shoal.anonymize(homes(), homes_plan(shoal.models.KAnonymity(3), pseudonym=False))
     assert found.table.column_names == ["age", "illness"]
-    assert (found.certificate["people"]["unit"], found.certificate["people"]["total"]) == ("people", homes().num_rows)
+    assert (found.figures["people"]["unit"], found.figures["people"]["total"]) == ("people", homes().num_rows)
 
 
 def test_households_are_found_by_size_and_by_members(tmp_path):

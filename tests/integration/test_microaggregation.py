@@ -80,21 +80,21 @@ def test_refinement_keeps_the_model_and_loses_far_less(census, p, limit):
         census, PFirst(effort=4000), shoal.models.KAnonymity(p), shoal.models.PSensitive(p), sensitive=SECRET
     )
     assert 100 * found.utility["sse_sst"] <= limit
-    assert found.certificate["models"][1]["effective"]["p"] >= p
+    assert found.figures["models"][1]["effective"]["p"] >= p
 
 
 def test_k_first_finds_the_size_of_the_paper(census):
     found = release(census, KFirst(), shoal.models.KAnonymity(5), shoal.models.PSensitive(5), sensitive=SECRET)
     assert 100 * found.utility["sse_sst"] == pytest.approx(58.86, abs=0.01)  # 58.85 in Table 1
-    assert found.certificate["method"]["group_size"] == 319
-    assert found.certificate["method"]["smallest_size"] is True
+    assert found.figures["method"]["group_size"] == 319
+    assert found.figures["method"]["smallest_size"] is True
 
 
 def test_k_first_skips_only_failing_sizes():
     random = np.random.default_rng(4)
     table = pa.table({"x": random.normal(size=60), "y": random.normal(size=60), "s": random.choice(list("aabc"), 60)})
     found = release(table, KFirst(), shoal.models.KAnonymity(3), shoal.models.PSensitive(3), sensitive=("s",))
-    size = found.certificate["method"]["group_size"]
+    size = found.figures["method"]["group_size"]
     assert size > 3
     for smaller in range(3, size):
         worse = release(table, Mdav(k=smaller), shoal.models.KAnonymity(3), sensitive=("s",))
@@ -120,8 +120,8 @@ def test_other_models_instead_of_p_sensitivity(method, model):
         {"x": random.normal(size=80), "y": random.integers(0, 5, 80), "s": random.choice(list("abcd"), 80)}
     )
     found = release(table, method, shoal.models.KAnonymity(3), model, sensitive=("s",))
-    assert all(verdict["holds"] for verdict in found.certificate["models"])
-    assert found.certificate["suppressed"] == 0
+    assert all(verdict["holds"] for verdict in found.figures["models"])
+    assert found.figures["suppressed"] == 0
 
 
 def test_columns_keep_their_kind():
@@ -192,7 +192,7 @@ def test_weights_and_scales_matter():
     assert sorted(set(by_y)) == pytest.approx([0.05, 1.05])
     skewed = pa.table({"x": [1.0, 2.0, 3.0, 4.0, 5.0, 1e9], "y": [0.0, 0.0, 0.0, 1.0, 1.0, 1.0]})
     for scale in ("rank", "winsorised"):
-        assert release(skewed, Mdav(scale=scale), shoal.models.KAnonymity(3)).certificate["groups"] == 2
+        assert release(skewed, Mdav(scale=scale), shoal.models.KAnonymity(3)).figures["groups"] == 2
 
 
 def test_univariate_is_the_optimum():
@@ -239,7 +239,7 @@ def test_degenerate_tables_are_right():
         pa.table({"x": pa.array([None] * 4, pa.float64()), "y": [1, 2, 8, 9]}), Mdav(), shoal.models.KAnonymity(2)
     )
     assert gaps.table["x"].to_pylist() == [None] * 4
-    assert gaps.certificate["groups"] == 2
+    assert gaps.figures["groups"] == 2
 
 
 @pytest.mark.parametrize(

@@ -77,8 +77,8 @@ def test_release_of_parquet_with_nan_promises_what_it_has(tmp_path, name):
         "output": {"path": str(tmp_path / name)},
     }
     made = shoal.release(plan)
-    assert made.certificate["groups"] == 1
-    assert made.certificate["models"][0]["effective"] == {"p": 4}
+    assert made.figures["groups"] == 1
+    assert made.figures["models"][0]["effective"] == {"p": 4}
 
 
 def test_own_columns_without_gaps_are_recognized_in_parquet(tmp_path):

@@ -170,7 +170,7 @@ def test_methods_satisfy_partial_knowledge_models(name, method, known):
     people = labels_of(table, release)
     assert slow.person_to_rows(people, cells, secrets, sets, holds)
     assert slow.fewest_rows(people, cells, sets) >= max(getattr(model, "k", 1) for model in models)
-    assert all(model["judged_by"] == "the model and the gate" for model in release.certificate["models"])
+    assert all(model["judged_by"] == "the model and the gate" for model in release.figures["models"])
     assert shoal.anonymize(table, plan).table.equals(release.table)
 
 
@@ -191,14 +191,14 @@ def test_compiled_hiding_matches_the_search(seed, known, monkeypatch):
             monkeypatch.setattr(hidden_cells_search, "max_table_cells", lambda rows, capacity=capacity: capacity)
         compiled = shoal.anonymize(table, plan)
         assert compiled.table.equals(slowly.table)
-        assert compiled.certificate.content == slowly.certificate.content
+        assert compiled.figures == slowly.figures
 
 
 def test_auto_with_partial_knowledge():
     """Auto tries the methods that support it and takes the least loss."""
     table = table_of(150, 2)
     models = (Known(shoal.models.KAnonymity(3), 2),)
-    facts = shoal.anonymize(table, plan_of(models, shoal.methods.Auto())).certificate["method"]
+    facts = shoal.anonymize(table, plan_of(models, shoal.methods.Auto())).figures["method"]
     losses = {tried["method"]: tried["ncp"] for tried in facts["tried"]}
     assert set(losses) == {"hidden-cells", "full-domain"}
     assert facts["chosen"] == min(losses, key=losses.get)
@@ -208,7 +208,7 @@ def test_auto_with_partial_knowledge():
 
 def labels_of(table, release):
     """Return the labels of the source's rows at the certificate's levels."""
-    return people_at(table, [release.certificate["levels"][name] for name in NAMES])
+    return people_at(table, [release.figures["levels"][name] for name in NAMES])
 
 
 def label_at(value, level):
@@ -232,12 +232,12 @@ def test_key_sets_replace_the_set_of_all_columns():
     cells, secrets = visible_cells(release.table), release.table["s"].to_pylist()
     assert slow.row_to_people(cells, secrets, slow.up_to((0, 1), 2), lambda group, _: len(group) >= 8)
     assert slow.row_to_people(cells, secrets, slow.up_to((2,), 1), lambda group, _: len(group) >= 3)
-    assert [(model["parameters"]["k"], model["parameters"]["keys"]) for model in release.certificate["models"]] == [
+    assert [(model["parameters"]["k"], model["parameters"]["keys"]) for model in release.figures["models"]] == [
         (8, ["a", "b"]),
         (3, ["c"]),
     ]
-    assert all(model["facts"]["all_columns_at_once"] == "not promised" for model in release.certificate["models"])
-    assert release.certificate["method"]["hidden_cells_by_column"]["d"] == 0
+    assert all(model["facts"]["all_columns_at_once"] == "not promised" for model in release.figures["models"])
+    assert release.figures["method"]["hidden_cells_by_column"]["d"] == 0
 
 
 # -- verification before a release ------------------------------------------------------------------
@@ -323,7 +323,7 @@ def test_hidden_cells_are_valid_after_a_timeout(minimum, ticks, monkeypatch):
     monkeypatch.setattr(hidden_cells_search, "is_late", lambda deadline: next(left, True))
     plan = shoal.Plan(schema, (Known(shoal.models.KAnonymity(3), 3),), shoal.methods.HiddenCells(time_limit=1))
     release = shoal.anonymize(table, plan)
-    assert release.certificate["models"][0]["judged_by"] == "the model and the gate"
+    assert release.figures["models"][0]["judged_by"] == "the model and the gate"
     assert slow.row_to_people(
         rows_of(release.table), [0] * 300, slow.up_to(range(6), 3), lambda group, _: len(group) >= 3
     )
@@ -462,7 +462,7 @@ def test_full_domain_optimum_and_descent(known, monkeypatch):
     model = (Known(shoal.models.KAnonymity(4), known),)
     found = shoal.anonymize(table, plan_of(model, shoal.methods.FullDomain()))
     assert found.search["optimal"]
-    best = tuple(found.certificate["levels"].values())
+    best = tuple(found.figures["levels"].values())
     everyone = {node: people_at(table, node) for node in product(range(4), repeat=4)}
     sets = slow.up_to(range(4), known)
     good = [node for node, cells in everyone.items() if slow.row_to_people(cells, cells, sets, at_least_four)]

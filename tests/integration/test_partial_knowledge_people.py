@@ -161,9 +161,9 @@ def test_partial_knowledge_releases_protect_people(method, name):
     models = (Known(shoal.models.KAnonymity(4), 2), *(() if name == "k" else (Known(model, 2),)))
     release = shoal.anonymize(table, Plan(SCHEMA, models, method))
     assert "who" not in release.table.column_names
-    assert {model["counts"] for model in release.certificate["models"]} == {"people"}
-    assert {model["judged_by"] for model in release.certificate["models"]} == {"the model and the gate"}
-    assert release.certificate["models"][0]["effective"]["people_per_person"] >= 4
+    assert {model["counts"] for model in release.figures["models"]} == {"people"}
+    assert {model["judged_by"] for model in release.figures["models"]} == {"the model and the gate"}
+    assert release.figures["models"][0]["effective"]["people_per_person"] >= 4
     # whatever the order of the rows: no visible pair is that of fewer than four rows
     cells = [list(row) for row in zip(*(release.table[name].to_pylist() for name in NAMES), strict=True)]
     assert all(len(group) >= 4 for chosen in slow.up_to(range(3), 2) for group in slow.groups(cells, cells, chosen))

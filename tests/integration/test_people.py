@@ -59,13 +59,13 @@ def test_release_counts_people_without_publishing_them():
     table = visits()
     found = shoal.anonymize(table, plan(shoal.models.KAnonymity(5), shoal.models.PSensitive(2)))
     assert found.table.column_names == ["age", "sex", "illness"]
-    people = found.certificate["people"]
+    people = found.figures["people"]
     assert people["total"] == people["released"] == 60
     assert people["rows"] == found.table.num_rows
     assert people["smallest_group"] >= 5
     assert found.to_dict()["people"] == people
-    assert [model["counts"] for model in found.certificate["models"]] == ["people", "people"]
-    assert all(model["judged_by"] == "the model and the gate" for model in found.certificate["models"])
+    assert [model["counts"] for model in found.figures["models"]] == ["people", "people"]
+    assert all(model["judged_by"] == "the model and the gate" for model in found.figures["models"])
     assert found.risk["highest"] == 1 / people["smallest_group"]
 
 
@@ -128,7 +128,8 @@ def test_written_release_is_the_verified_one(tmp_path, suffix):
         "released.certificate.json", f"released.{suffix}", "released.report.html", "visits.csv",
     ]  # fmt: skip
     certificate = json.loads((tmp_path / "released.certificate.json").read_text())
-    assert certificate["people"] == made.certificate["people"]
+    assert certificate["people"]["unit"] == made.figures["people"]["unit"]
+    assert {"total", "released", "smallest_group"} & set(certificate["people"]) == set()
     assert "rows only" in certificate["people"]["verification"]
     report = (tmp_path / "released.report.html").read_text()
     for person in set(visits().column("patient").to_pylist()):
@@ -231,8 +232,8 @@ def test_rows_without_person_are_separate_people():
     table = pa.table({"who": ["a", None, None, "", "a"], "age": ["30"] * 5})
     roles = Schema({"who": Column(Role.PERSON), "age": Column(Role.QUASI_IDENTIFIER)})
     found = shoal.anonymize(table, shoal.Plan(roles, (shoal.models.KAnonymity(4),)))
-    assert found.certificate["people"]["total"] == 4
-    assert found.certificate["people"]["rows_without_person"] == 3
+    assert found.figures["people"]["total"] == 4
+    assert found.figures["people"]["rows_without_person"] == 3
     assert "person-missing" in [warning["code"] for warning in found.warnings]
     with pytest.raises(InfeasibleError, match="reach only k = 4"):
         shoal.anonymize(table, shoal.Plan(roles, (shoal.models.KAnonymity(5),)))
@@ -299,7 +300,7 @@ def test_every_method_forms_groups_of_people(method, models):
         "k and t": (shoal.models.KAnonymity(5), shoal.models.TCloseness(0.4)),
     }[models]
     found = shoal.anonymize(table, plan(*chosen, method=method_named(method)))
-    assert found.certificate["people"]["smallest_group"] >= 5
+    assert found.figures["people"]["smallest_group"] >= 5
     assert "patient" not in found.table.column_names
 
 
@@ -413,12 +414,13 @@ def test_commonest_value_is_the_first_of_ties(pairs, step):
 def test_report_counts_attacks_in_people():
     """Count people, not rows, if the plan has a person column."""
     found = shoal.anonymize(visits(), plan(shoal.models.KAnonymity(5)))
-    page = render(found)
+    page = found.report(internal=True).html
     assert "People exposed by each attack" in page
     assert "Rows exposed by each attack" not in page
+    assert "exposed by each attack" not in render(found)  # a reader cannot tell the people apart
     attacks = found.description.after.attacks
     assert {(attack.name, attack.counts) for attack in attacks} == {("homogeneity", "people"), ("inference", "people")}
-    assert {attack.people for attack in attacks} == {found.certificate["people"]["released"]}
+    assert {attack.people for attack in attacks} == {found.figures["people"]["released"]}
 
 
 def test_report_counts_people_in_their_smallest_group():
@@ -485,7 +487,8 @@ def test_warning_for_repeating_identifiers(tmp_path):
     found = shoal.release(shoal.Plan.from_dict(document, tmp_path))
     (warning,) = [warning for warning in found.warnings if warning["code"] == "identifier-repeats"]
     assert "60 values" in warning["text"]
-    assert "People may have several rows" in (tmp_path / "released.report.html").read_text()
+    assert "People may have several rows" in found.report(internal=True).html
+    assert "People may have several rows" not in (tmp_path / "released.report.html").read_text()
     document["columns"]["patient"]["role"] = "drop"
     found = shoal.release(shoal.Plan.from_dict(document, tmp_path), overwrite=True)
     assert "identifier-repeats" not in [warning["code"] for warning in found.warnings]
@@ -502,10 +505,10 @@ def test_warning_for_columns_linking_rows(tmp_path):
     found = shoal.anonymize(table.append_column("birth", birth), chosen)
     (warning,) = [one for one in found.warnings if one["code"] == "rows-linkable"]
     assert f"tell {often} of the {often} people with several rows apart" in warning["text"]
-    assert found.certificate["linking_columns"]["told_apart"] == often
+    assert found.figures["linking_columns"]["told_apart"] == often
     assert "'birth'" in warning["text"]
     assert "'illness'" not in warning["text"]
-    assert "Rows can be linked" in render(found)
+    assert "Rows can be linked" in found.report(internal=True).html
     for column in (pa.array(["x"] * len(birth)), pa.array(range(len(birth)))):  # the same for all; never the same
         release = shoal.anonymize(table.append_column("birth", column), chosen)
         assert "rows-linkable" not in [one["code"] for one in release.warnings]
@@ -560,9 +563,9 @@ def test_no_warning_for_shared_names_with_a_row_key():
     })  # fmt: skip
     roles = {name: {"role": "identifier"} for name in ("id", "first", "doctor_id", "email")}
     plan = {"columns": {**roles, "age": {"role": "quasi-identifier"}}, "models": [{"name": "k-anonymity", "k": 2}]}
-    found = shoal.anonymize(data, plan).certificate["repeating_identifiers"]
+    found = shoal.anonymize(data, plan).figures["repeating_identifiers"]
     assert set(found) == {"email"}
     del roles["id"]
     plan["columns"] = {**roles, "age": {"role": "quasi-identifier"}}
-    found = shoal.anonymize(data.drop_columns(["id"]), plan).certificate["repeating_identifiers"]
+    found = shoal.anonymize(data.drop_columns(["id"]), plan).figures["repeating_identifiers"]
     assert set(found) == {"first", "doctor_id", "email"}

@@ -79,8 +79,8 @@ def test_dates_of_a_person_move_by_one_offset(key, written):
     published = [day if day is None or form is None else day.strftime(form) for day in moved]
     assert sorted(map(str, found.table["day"].to_pylist())) == sorted(map(str, published))
     assert moved[1] - moved[0] == days[1] - days[0]
-    assert found.certificate["moved_dates"] == ["day"]
-    assert found.certificate["plan"]["columns"]["day"]["shift"] == {"days": 90, "per": "person"}
+    assert found.figures["moved_dates"] == ["day"]
+    assert found.figures["plan"]["columns"]["day"]["shift"] == {"days": 90, "per": "person"}
     assert "at most 90, that only the holder of a secret key can tell" in render(found)
 
 

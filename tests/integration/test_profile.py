@@ -272,7 +272,7 @@ def test_patients(tmp_path):
         "name": "identifier", "age": "quasi-identifier", "country": "quasi-identifier", "zip": "quasi-identifier",
         "condition": "sensitive",
     }  # fmt: skip
-    assert all(model["holds"] for model in release.certificate["models"])
+    assert all(model["holds"] for model in release.figures["models"])
     for value in ("Rick", "USA", "14248", "Cancer", "HIV"):
         assert value not in text
 
@@ -280,7 +280,7 @@ def test_patients(tmp_path):
 def test_generated_census(tmp_path):
     pyarrow.csv.write_csv(census_table(2000), tmp_path / "census.csv")
     _, text, release = release_draft(tmp_path, tmp_path / "census.csv")
-    assert release.certificate["smallest_group"] >= 5
+    assert release.figures["smallest_group"] >= 5
     assert "Country-01" not in text
     assert "Prof-specialty" not in text
 
@@ -293,7 +293,7 @@ def test_parquet_and_another_folder(tmp_path):
     text = draft_plan(profile, tmp_path / "data" / "t.parquet", tmp_path / "plans")
     assert tomllib.loads(text)["source"]["path"] == "../data/t.parquet"
     (tmp_path / "plans" / "plan.toml").write_text(text)
-    assert shoal.release(tmp_path / "plans" / "plan.toml").certificate["rows"] == 20
+    assert shoal.release(tmp_path / "plans" / "plan.toml").figures["rows"] == 20
 
 
 NASTY = {
@@ -323,7 +323,7 @@ NASTY = {
 def test_nasty_tables(tmp_path, case):
     (tmp_path / "nasty.csv").write_text(NASTY[case], encoding="utf-8")
     profile, text, release = release_draft(tmp_path, tmp_path / "nasty.csv")
-    assert release.certificate["smallest_group"] >= 2
+    assert release.figures["smallest_group"] >= 2
     assert [part.name for part in profile.columns] == list(Plan.read(tmp_path / "plan.toml").schema.columns)
     assert all(line.isprintable() for line in text.split("\n"))
 

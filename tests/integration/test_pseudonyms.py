@@ -66,7 +66,7 @@ def test_identifiers_become_pseudonyms(folder, method):
     key = (folder / "secret" / "key").read_bytes()
     made = [pseudonym(key, "name", name) for name in ("Ann", "Fay", "Bob", "Dan", "Eve")]
     assert sorted(published) == sorted([*made, ""])
-    assert release.certificate["pseudonyms"] == ["name"]
+    assert release.figures["pseudonyms"] == ["name"]
     for name in ("released.csv", "released.certificate.json", "released.report.html"):
         text = (folder / name).read_text()
         assert "secret" not in text.replace("secret key", "")
@@ -116,4 +116,4 @@ def test_only_identifiers_have_pseudonyms():
 def test_without_pseudonyms_identifiers_are_dropped(folder):
     release = shoal.release(write_name_plan(folder, pseudonym=False))
     assert "name" not in (folder / "released.csv").read_text()
-    assert "pseudonyms" not in release.certificate.content
+    assert "pseudonyms" not in release.figures

@@ -67,7 +67,7 @@ def test_models_refer_to_published_values():
     table = PATIENTS.slice(0, 4)  # HIV, HIV, Cancer, Cancer: all top secret
     models = [{"name": "k-anonymity", "k": 4}, {"name": "p-sensitive", "p": 2}]
     values = {**CONDITION, "publish": "values"}
-    assert shoal.anonymize(table, plan(models, {"name": "top-down"}, values)).certificate["groups"] == 1
+    assert shoal.anonymize(table, plan(models, {"name": "top-down"}, values)).figures["groups"] == 1
     with pytest.raises(shoal.InfeasibleError):
         shoal.anonymize(table, plan(models, {"name": "top-down"}))
 
@@ -84,7 +84,7 @@ def test_distances_are_between_categories():
     """Distances of t-closeness are between categories."""
     models = [{"name": "k-anonymity", "k": 2}, {"name": "t-closeness", "t": 0.2, "distance": "ordered"}]
     release = shoal.anonymize(PATIENTS, plan(models, {"name": "refine"}))
-    assert release.certificate["models"][1]["effective"]["t"] <= 0.2
+    assert release.figures["models"][1]["effective"]["t"] <= 0.2
 
 
 def test_missing_or_wrong_categories_are_refused():

@@ -55,15 +55,15 @@ def test_higher_quality_has_no_more_loss(table, make, models):
         quality: anonymize(table, shoal.Plan(SCHEMA, models, make(quality=quality)))
         for quality in (None, "fast", "good", "best")
     }
-    lost = {quality: release.certificate["bound"]["loss"] for quality, release in found.items()}
+    lost = {quality: release.figures["bound"]["loss"] for quality, release in found.items()}
     assert lost["fast"] == lost[None]
     assert lost["good"] <= lost["fast"] + 1e-12
     assert lost["best"] <= lost["good"] + 1e-12
     assert lost["best"] < lost["fast"] or make is shoal.methods.LocalSuppression  # its suppressions are minimal already
     assert found["fast"].table == found[None].table  # nothing changes unless quality is set
     for release in found.values():
-        assert release.certificate["bound"]["lower_bound"] <= release.certificate["bound"]["loss"]
-        assert all(model["holds"] for model in release.certificate["models"])
+        assert release.figures["bound"]["lower_bound"] <= release.figures["bound"]["loss"]
+        assert all(model["holds"] for model in release.figures["models"])
 
 
 @pytest.mark.usefixtures("reduced_work")
@@ -72,7 +72,7 @@ def test_seed_and_time_limit(table):
     plan = shoal.Plan(SCHEMA, (shoal.models.KAnonymity(4),), shoal.methods.Refine(quality="good"))
     assert anonymize(table, plan).table == anonymize(table, plan).table
     late = shoal.Plan(SCHEMA, (shoal.models.KAnonymity(4),), shoal.methods.Refine(quality="best", time_limit=1e-9))
-    assert all(model["holds"] for model in anonymize(table, late).certificate["models"])
+    assert all(model["holds"] for model in anonymize(table, late).figures["models"])
 
 
 def test_regrouping_keeps_rows_without_more_loss():

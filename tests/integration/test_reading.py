@@ -290,7 +290,7 @@ def test_odd_names_in_a_release(tmp_path: Path, suffix: str) -> None:
     columns, rows = read(Source(folder / f"r[1].{suffix}", csv=CsvFormat(header=True)))
     assert columns == tuple(ODD_NAMES)
     assert rows == [["*", *(f"v{position}" for position in range(1, len(ODD_NAMES)))]] * 3
-    assert released.certificate["smallest_group"] == 3
+    assert released.figures["smallest_group"] == 3
     checked = check(
         folder / f"r[1].{suffix}",
         ['p-sensitive p=1 column=a"b', "k-anonymity k=3"],

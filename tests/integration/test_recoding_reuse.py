@@ -52,19 +52,19 @@ def rows_of(path):
 def test_next_delivery_at_the_same_levels(tmp_path):
     first = shoal.release(write_delivery(tmp_path, FIRST, "first", "one"), save_recoding=True)
     saved = json.loads((tmp_path / "one.recoding").read_text())
-    assert saved["levels"] == first.certificate["levels"]
-    assert saved["release"]["sha256"] == first.certificate["output"]["sha256"]
+    assert saved["levels"] == first.figures["levels"]
+    assert saved["release"]["sha256"] == first.figures["output"]["sha256"]
     text = (tmp_path / "one.recoding").read_text()
     assert "1424" not in text
     plan = write_delivery(tmp_path, NEXT, "second", "two", "mondrian")
     second = shoal.release(plan, recoding=tmp_path / "one.recoding", previous=tmp_path / "one.csv")
-    assert second.certificate["levels"] == first.certificate["levels"]
-    assert second.certificate["method"]["name"] == "levels"
-    assert len(second.certificate["method"]["recoding_sha256"]) == 64
-    assert all(model["holds"] for model in second.certificate["models"])
+    assert second.figures["levels"] == first.figures["levels"]
+    assert second.figures["method"]["name"] == "levels"
+    assert len(second.figures["method"]["recoding_sha256"]) == 64
+    assert all(model["holds"] for model in second.figures["models"])
     labels = {(row["age"], row["zip"]) for row in rows_of(tmp_path / "two.csv")}
     assert {(row["age"], row["zip"]) for row in rows_of(tmp_path / "one.csv")} <= labels
-    both = second.certificate["intersection"]
+    both = second.figures["intersection"]
     assert (both["people"], both["exposed"], both["crowd_below"]) == (60, 0, 3)
     assert both["smallest_crowd"] >= 3
 
@@ -75,7 +75,7 @@ def test_reused_recoding_is_verified_again(tmp_path):
     rare = [*FIRST, (95, 99999, "a")]
     plan = write_delivery(tmp_path, rare, "rare", "two")
     release = shoal.release(plan, recoding=tmp_path / "one.recoding")
-    assert release.certificate["suppressed"] == 1
+    assert release.figures["suppressed"] == 1
     strict = write_delivery(tmp_path, rare, "strict", "three", "full-domain")
     with pytest.raises(InfeasibleError, match="At these levels"):
         shoal.release(strict, recoding=tmp_path / "one.recoding")
@@ -92,8 +92,8 @@ def test_intersection_attack_by_hand(tmp_path):
     shoal.release(write_delivery(tmp_path, rows, "ages", "one", {"name": "levels", "levels": {"age": 1, "zip": 5}}))
     codes = write_delivery(tmp_path, rows, "codes", "two", {"name": "levels", "levels": {"age": 3, "zip": 0}})
     release = shoal.release(codes, previous=tmp_path / "one.csv")
-    assert release.certificate["smallest_group"] == 3
-    assert release.certificate["intersection"] == {
+    assert release.figures["smallest_group"] == 3
+    assert release.figures["intersection"] == {
         "people": 6, "exposed": 6, "crowd_below": 3, "smallest_crowd": 1, "left_out": 0,
     }  # fmt: skip
 
@@ -112,7 +112,7 @@ def test_mismatched_plans_are_refused(tmp_path):
     with pytest.raises(PlanError, match=r"'zip' had 5 levels.*has 6 now"):
         shoal.release(longer, recoding=saved)
     fixed = write_delivery(tmp_path, NEXT, "fixed", "two", zip_code={"prefix": True, "length": 5})
-    assert shoal.release(fixed, recoding=saved).certificate["released"] == 60
+    assert shoal.release(fixed, recoding=saved).figures["released"] == 60
     with pytest.raises(OutputError, match="exists"):
         shoal.release(write_delivery(tmp_path, FIRST, "first", "one"), save_recoding=True)
     other = write_delivery(tmp_path, NEXT, "other", "four", zip_code={"prefix": True, "length": 5}, age=None)
@@ -131,7 +131,7 @@ def test_changed_rule_of_the_same_height_is_refused(tmp_path):
         shoal.release(plan, recoding=tmp_path / "one.recoding")
     assert not (tmp_path / "two.csv").exists()
     write_delivery(tmp_path, NEXT, "second", "two", age={"intervals": [5.0, 20.0]})  # another way to write the same
-    assert shoal.release(plan, recoding=tmp_path / "one.recoding").certificate["released"] > 0
+    assert shoal.release(plan, recoding=tmp_path / "one.recoding").figures["released"] > 0
     ages = sorted({row["age"] for row in rows_of(tmp_path / "second.csv")})
     tree = {"all": {"some": ages[:2], "others": ages[2:]}}
     write_delivery(tmp_path, NEXT, "second", "two", age={"tree": tree})  # a list instead of a rule
@@ -141,7 +141,7 @@ def test_changed_rule_of_the_same_height_is_refused(tmp_path):
     older = json.loads((tmp_path / "one.recoding").read_text())
     del older["rules"]  # as saved by versions without rules
     (tmp_path / "older.recoding").write_text(json.dumps(older))
-    assert shoal.release(plan, recoding=tmp_path / "older.recoding", overwrite=True).certificate["released"] > 0
+    assert shoal.release(plan, recoding=tmp_path / "older.recoding", overwrite=True).figures["released"] > 0
 
 
 def test_growing_trees_and_other_date_formats_are_accepted(tmp_path):
@@ -161,7 +161,7 @@ def test_growing_trees_and_other_date_formats_are_accepted(tmp_path):
     shoal.release(plan("one", ["A", "B"], {}, ["2024-01-05", "2024-02-07"]), save_recoding=True)
     other = plan("two", ["A", "B", "C"], {"format": "%d.%m.%Y"}, ["05.03.2024", "07.04.2024"])
     release = shoal.release(other, recoding=tmp_path / "one-released.recoding")
-    assert release.certificate["released"] == 24
+    assert release.figures["released"] == 24
 
 
 @pytest.mark.parametrize(

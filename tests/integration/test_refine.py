@@ -40,19 +40,19 @@ def test_less_loss_than_the_start(table, start):
     models = MODELS if start.name != "mdav" else MODELS[:1]
     before = shoal.anonymize(table, shoal.Plan(SCHEMA, models, start))
     after = shoal.anonymize(table, shoal.Plan(SCHEMA, models, shoal.methods.Refine(start=start)))
-    method = after.certificate["method"]
+    method = after.figures["method"]
     assert method["start"] == start.name
     assert method["loss_after"] <= method["loss_before"]
     if start.name not in ("top-down", "switching"):  # on this table these end at a local optimum by themselves
         assert method["loss_after"] < method["loss_before"]
         assert method["changes"] > 0
-    assert after.certificate["suppressed"] == before.certificate["suppressed"]
-    assert all(model["holds"] for model in after.certificate["models"])
+    assert after.figures["suppressed"] == before.figures["suppressed"]
+    assert all(model["holds"] for model in after.figures["models"])
 
 
 def test_local_optimum_in_certificate(table):
     release = shoal.anonymize(table, shoal.Plan(SCHEMA, MODELS, shoal.methods.Refine()))
-    assert release.certificate["method"]["local_optimum"] is True
+    assert release.figures["method"]["local_optimum"] is True
 
 
 def test_time_limit(table):
@@ -61,8 +61,8 @@ def test_time_limit(table):
         SCHEMA, MODELS, shoal.methods.Refine(start=shoal.methods.Levels({"age": 4, "education": 1}), time_limit=1e-9)
     )
     release = shoal.anonymize(table, plan)
-    assert release.certificate["method"]["local_optimum"] is False
-    assert all(model["holds"] for model in release.certificate["models"])
+    assert release.figures["method"]["local_optimum"] is False
+    assert all(model["holds"] for model in release.figures["models"])
 
 
 def test_swap_of_rows():

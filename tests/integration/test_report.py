@@ -20,7 +20,7 @@ from shoal.methods import METHODS
 from shoal.plan.plan import Plan
 from shoal.render.html import prose
 from shoal.render.style import STYLE
-from shoal.report import render
+from shoal.report import render, render_internal
 from shoal.report.wording import _METHODS
 from shoal.results.report_facts import safe_cells
 from shoal.schema import Cuts, Flat, Prefix, Tree, Widths
@@ -37,6 +37,10 @@ def patients() -> shoal.Release:
         header, *rows = csv.reader(file)
     table = pa.table({name: [row[index] for row in rows] for index, name in enumerate(header)})
     return shoal.anonymize(table, plan)
+
+
+def internal(release: shoal.Release) -> str:
+    return release.report(internal=True).html
 
 
 class Page(HTMLParser):
@@ -146,29 +150,88 @@ def test_distributions_of_releases(rows, k):
     release = shoal.anonymize(table, document)
     for column in release.description.columns:
         distribution = column.distribution
-        assert distribution.rows == release.certificate["released"]
-        assert sum(cell.before for cell in distribution.cells) == distribution.rows
+        assert 0 <= column.lost <= 1
+        if column.labels == 1 and column.level == column.height:
+            assert distribution is None or column.height == 0  # nothing is shown of the column
+            continue
+        assert (distribution.rows, distribution.source_rows) == (release.figures["released"], len(rows))
+        assert sum(cell.before for cell in distribution.cells) == len(rows)
         assert sum(cell.after for cell in distribution.cells) == pytest.approx(distribution.rows)
         assert min(cell.before for cell in distribution.cells) >= k
         assert 0 <= distribution.moved <= 1
-        assert 0 <= column.lost <= 1
 
 
-def test_suppressed_rows_in_no_distribution():
-    """Before and after add up to the same rows.
-
-    Otherwise suppressed rows could be found by subtraction.
-    """
-    table = pa.table({"town": ["A"] * 5 + ["B"] * 5 + ["C"]})
+def test_minority_that_was_left_out_is_seen_by_the_owner():
+    """The original is all rows of the source; the external report is silent."""
+    table = pa.table({"town": ["A"] * 9 + ["B"] * 9 + ["C"] * 3 + ["D"]})
     plan = {
         "columns": {"town": {"role": "quasi-identifier"}},
         "models": [{"name": "k-anonymity", "k": 3}],
         "method": {"name": "levels", "suppression": 0.2},
     }
+    plan["models"][0]["k"] = 4
     release = shoal.anonymize(table, plan)
     (column,) = release.description.columns
-    assert [(cell.label, cell.before) for cell in column.distribution.cells] == [("A", 5), ("B", 5)]
-    assert "C" not in re.findall(r"<bdi>(\w)</bdi>", render(release))
+    cells = [(cell.label, cell.before, cell.after) for cell in column.distribution.cells]
+    assert cells == [("A", 9, 9.0), ("B", 9, 9.0), ("other values", 4, 0.0)]
+    assert "other values" in internal(release)
+    shown = re.findall(r"<bdi>(\w)</bdi>", render(release))
+    assert "A" in shown
+    assert "C" not in shown
+
+
+def test_column_of_stars_is_drawn_from_the_release_alone():
+    """Nothing is known of the values below `*`, and none are drawn."""
+    table = pa.table({"age": ["20", "30"] * 6, "town": [f"town{n}" for n in range(12)]})
+    columns = {"age": {"role": "quasi-identifier"}, "town": {"role": "quasi-identifier"}}
+    release = shoal.anonymize(table, {"columns": columns, "models": [{"name": "k-anonymity", "k": 3}]})
+    facts = {column.name: column.distribution for column in release.description.columns}
+    assert facts["town"] is None
+    assert facts["age"] is not None
+    for page in (render(release), internal(release)):
+        assert "town1" not in page
+    listed = dict(release.external.labels)
+    assert listed["town"] == (("*", 12),)
+
+
+def test_hidden_cells_are_in_no_external_bar():
+    """Bars of the release have `*` as a label of its own.
+
+    Original values of hidden cells cannot be found by subtraction.
+    """
+    table = pa.table({"u": list("aaaabb"), "v": ["x", "x", "x", "y", "y", "z"]})
+    columns = {name: {"role": "quasi-identifier", "hierarchy": {"flat": True}} for name in "uv"}
+    plan = {"columns": columns, "models": [{"name": "k-anonymity", "k": 2, "known": 2}], "method": "hidden-cells"}
+    release = shoal.anonymize(table, plan)
+    labels = {name: dict(found) for name, found in release.external.labels.items()}
+    cells = release.table.to_pydict()
+    assert labels == {name: {value: cells[name].count(value) for value in cells[name]} for name in "uv"}
+    assert any("*" in found for found in labels.values())
+    assert "Original" not in render(release)
+
+
+def test_bars_are_about_people_where_people_are_promised():
+    """One patient with many rows has no bar: five people are asked for."""
+    who = [f"p{n}" for n in range(12)] + ["p12"] * 8
+    decades = ["1950", "1960"] * 6 + ["1920"] * 8
+    town = ["a"] * 20
+    table = pa.table({"who": who, "born": decades, "town": town})
+    columns = {
+        "who": {"role": "person"},
+        "born": {"role": "quasi-identifier", "hierarchy": {"flat": True}},
+        "town": {"role": "quasi-identifier", "hierarchy": {"flat": True}},
+    }
+    plan = {
+        "columns": columns,
+        "models": [{"name": "k-anonymity", "k": 5}],
+        "method": {"name": "full-domain", "suppression": 0.5},
+    }
+    release = shoal.anonymize(table, plan)
+    (born, _) = (column for column in release.description.columns if column.role == "quasi-identifier")
+    assert all("1920" not in cell.label for cell in born.distribution.cells)
+    page = internal(release)
+    assert "1920" not in page
+    assert "No bar is about fewer than 5 people" in page
 
 
 def test_group_means_compared_by_round_intervals():
@@ -210,17 +273,36 @@ def test_no_source_facts_without_reveals_source():
     facts = release.description
     assert facts.before is None
     assert all(column.lost is None and column.distribution is None for column in facts.columns)
-    page = Page(render(release)).text
-    assert "original" not in page.lower()
-    assert "left out" not in page
+    page = Page(internal(release)).text
+    assert "The original table has" not in page
+    assert "rows left out" not in page
 
 
 # -- the page --------------------------------------------------------------------------------------
 
 
-def test_page_sentences_of_the_patients():
+def test_external_page_sentences_of_the_patients():
     text = Page(render(patients())).text
     for sentence in (
+        "The release has 12 rows. No row of the original was left out.",
+        "What names a person directly was removed: name .",
+        "at least 4 that look alike",
+        "k = 4",
+        "p = 2, alpha = 2",
+        "Everyone in the group has the same value",
+        "What is not covered",
+        "What the choice of just this release tells",
+        "All figures on this page follow from the released table",
+    ):
+        assert sentence in text
+    assert "Original" not in text
+    assert "lose least" not in text
+
+
+def test_page_sentences_of_the_patients():
+    text = Page(internal(patients())).text
+    for sentence in (
+        "Do not publish this page.",
         "The original table has 12 rows; all of them are released.",
         "What names a person directly was removed: name .",
         "at least 4 that look alike",
@@ -261,14 +343,17 @@ def test_published_categories_not_called_unchanged():
 
 def test_overlapping_patterns_are_not_called_rows():
     release = small({"name": "anti-unification", "patterns": "overlapping"})
-    text = Page(render(release)).text
-    certificate = release.certificate
-    assert f"{certificate['released']} of them are described by patterns" in text or "all of them are described" in text
+    text = Page(internal(release)).text
+    figures = release.figures
+    assert f"{figures['released']} of them are described by patterns" in text or "all of them are described" in text
     assert "are released" not in text
-    assert f"rows described {certificate['released']}" in text
-    assert f"patterns {certificate['groups']}" in text
+    assert f"rows described {figures['released']}" in text
+    assert f"patterns {figures['groups']}" in text
     assert "What the patterns give away" in text
     assert "Records all of whose patterns show one sensitive value" in text
+    outside = Page(render(release)).text
+    assert f"The release has {release.table.num_rows} patterns." in outside
+    assert "give away" not in outside
 
 
 def test_every_method_has_a_sentence():
@@ -277,8 +362,11 @@ def test_every_method_has_a_sentence():
 
 def test_auto_sentence_names_the_chosen_method():
     release = small({"name": "auto", "methods": ["top-down", "mondrian"]})
-    text = Page(render(release)).text
-    assert _METHODS["auto"] + " " + _METHODS[release.certificate["method"]["chosen"]] in text
+    text = Page(internal(release)).text
+    assert _METHODS["auto"] + " " + _METHODS[release.figures["method"]["chosen"]] in text
+    outside = Page(render(release)).text
+    assert _METHODS["auto"] in outside
+    assert _METHODS[release.figures["method"]["chosen"]] not in outside
 
 
 def test_particulars_have_unique_row_names():
@@ -286,7 +374,7 @@ def test_particulars_have_unique_row_names():
 
     One example is the loss to compare by, and the loss itself.
     """
-    text = render(small({"name": "full-domain", "suppression": 0.1}))
+    text = internal(small({"name": "full-domain", "suppression": 0.1}))
     part = text[text.index('id="particulars"') :]
     names = re.findall(r'<th scope="row">(.*?)</th>', part)
     assert "Set: loss" in names
@@ -301,7 +389,7 @@ def test_one_suppressed_row_in_the_singular():
         "models": [{"name": "k-anonymity", "k": 3}],
         "method": {"name": "levels", "suppression": 0.2},
     }
-    text = Page(render(shoal.anonymize(table, plan))).text
+    text = Page(internal(shoal.anonymize(table, plan))).text
     assert "10 of them are released, 1 was left out." in text
     assert "level 0 of 1 (exact)" in text
 
@@ -319,16 +407,18 @@ def test_joiners_stay_and_bidi_controls_do_not():
 def test_intersection_with_an_earlier_release(exposed, remaining):
     release = small({"name": "mondrian"})
     found = {"people": 60, "exposed": exposed, "crowd_below": 5, "smallest_crowd": 1, "left_out": 3}
-    text = Page(render(release.certificate.adding(intersection=found), release.description)).text
+    figures = {**release.figures, "intersection": found}
+    text = Page(render_internal(figures, release.facts, release.description)).text
     assert (
         f"Of 60 rows of the original that are found in both, {remaining} among fewer than 5 rows. 3 could not be placed"
         in text
     )
-    assert "earlier release" not in Page(render(release)).text
+    assert "earlier release" not in Page(internal(release)).text
 
 
-def test_landmarks_headings_and_headers():
-    elements = Page(render(patients())).elements
+@pytest.mark.parametrize("rendered", [render, internal])
+def test_landmarks_headings_and_headers(rendered):
+    elements = Page(rendered(patients())).elements
     tags = [tag for tag, _ in elements]
     for landmark in ("header", "nav", "main", "footer"):
         assert tags.count(landmark) == 1
@@ -337,7 +427,7 @@ def test_landmarks_headings_and_headers():
     assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
     assert all(attributes.get("scope") in ("row", "col") for tag, attributes in elements if tag == "th")
     assert tags.count("table") == tags.count("caption")
-    assert tags.count("figure") == tags.count("figcaption") > 3
+    assert tags.count("figure") == tags.count("figcaption") > (3 if rendered is internal else 0)
     assert all(attributes.get("aria-hidden") == "true" for tag, attributes in elements if tag == "svg")
     ids = {attributes["id"] for _, attributes in elements if "id" in attributes}
     links = [attributes["href"] for tag, attributes in elements if tag == "a"]
@@ -345,8 +435,9 @@ def test_landmarks_headings_and_headers():
     assert all(link[0] == "#" and link[1:] in ids for link in links)
 
 
-def test_page_loads_nothing_from_outside():
-    text = render(patients())
+@pytest.mark.parametrize("rendered", [render, internal])
+def test_page_loads_nothing_from_outside(rendered):
+    text = rendered(patients())
     page = Page(text)
     assert {"script", "link", "iframe", "img", "object", "embed", "form", "base"}.isdisjoint(
         tag for tag, _ in page.elements
@@ -383,9 +474,11 @@ def test_contrast():
 
 def test_same_release_gives_same_page():
     assert render(patients()) == render(patients())
+    assert internal(patients()) == internal(patients())
 
 
-def test_hostile_names_values_and_labels():
+@pytest.mark.parametrize("rendered", [render, internal])
+def test_hostile_names_values_and_labels(rendered):
     rtl = "‮evil‬ שלום"
     long = "x" * 5000
     document = {
@@ -406,7 +499,7 @@ def test_hostile_names_values_and_labels():
             long: list("abcdefgh"),
         }
     )
-    text = render(shoal.anonymize(table, document))
+    text = rendered(shoal.anonymize(table, document))
     page = Page(text)
     known = {
         "html", "head", "meta", "title", "style", "body", "a", "header", "h1", "nav", "ul", "li", "main", "section",
@@ -440,8 +533,8 @@ def test_every_method_has_a_report(name):
         document["columns"]["who"] = {"role": "person"}
         document["models"] = [{"name": "trajectory-anonymity", "k": 3}]
     release = shoal.anonymize(table, document)
-    page = Page(render(release))
-    assert "What was done" in page.text
+    for page in (render(release), internal(release)):
+        assert "What was done" in Page(page).text
     for column in release.description.columns:
         if column.distribution is not None:
             assert min(cell.before for cell in column.distribution.cells) >= 3
@@ -465,7 +558,7 @@ def test_report_written_next_to_the_table(tmp_path):
     release = shoal.release(write_age_plan(tmp_path))
     page = (tmp_path / "released.report.html").read_text(encoding="utf-8")
     assert page == render(release)
-    assert release.certificate["output"]["sha256"] in page
+    assert release.figures["output"]["sha256"] in page
 
 
 def test_report_false_removes_the_old_report(tmp_path):
@@ -474,8 +567,10 @@ def test_report_false_removes_the_old_report(tmp_path):
     release = shoal.release(write_age_plan(tmp_path, report=False, overwrite=True))
     assert not report_of(tmp_path / "released.csv").exists()
     assert release.description is None
-    with pytest.raises(ValueError, match="without a description"):
-        render(release)
+    with pytest.raises(shoal.PlanError, match="without a description"):
+        internal(release)
+    with pytest.raises(ValueError, match="Nothing was released"):
+        render(shoal.Release(None, shoal.Certificate({})))
 
 
 def test_existing_report_is_not_overwritten(tmp_path):

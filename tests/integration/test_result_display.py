@@ -204,7 +204,7 @@ def test_saved_release_with_certificate_and_report(release, tmp_path, name):
     assert names == sorted([name, "released.certificate.json", "released.report.html"])
     assert saved.path == tmp_path / "new" / name
     assert shoal.check(saved.path, plan=PLAN).holds
-    assert saved.certificate["output"]["name"] == name
+    assert saved.figures["output"]["name"] == name
     with pytest.raises(shoal.OutputError, match="exists"):
         release.save(tmp_path / "new", name)
     release.save(tmp_path / "new", name, overwrite=True)

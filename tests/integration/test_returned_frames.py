@@ -64,7 +64,7 @@ def test_whole_numbers_with_gaps_stay_exact(number):
     made = shoal.anonymize(frame, PLAN)
     assert type(made.table) is type(frame)
     assert _cells(made.table) == _cells(table)
-    assert made.certificate["models"][1]["effective"] == {"p": 2}
+    assert made.figures["models"][1]["effective"] == {"p": 2}
 
 
 @pytest.mark.parametrize("number", range(6))

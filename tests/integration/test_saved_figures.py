@@ -40,7 +40,7 @@ def _made(plan):
 @pytest.mark.parametrize("name", ["released.csv", "released.parquet"])
 def test_unchanged_release_is_saved(tmp_path, plan, name):
     made = _made(plan)
-    assert made.save(tmp_path, name).certificate["groups"] == made.certificate["groups"]
+    assert made.save(tmp_path, name).figures["groups"] == made.figures["groups"]
 
 
 @pytest.mark.parametrize(

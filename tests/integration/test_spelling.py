@@ -129,7 +129,7 @@ def test_frame_publishes_equal_quasi_identifiers_equal(kind: Callable[[pa.Table]
     table = pl.DataFrame(released.table).to_arrow()
     sizes = exact_rows(table.set_column(0, "x", table.column("x").cast(pa.string())), ("x", "c"))
     assert sorted(sizes.values()) == [2, 4]
-    assert released.certificate["smallest_group"] == 2
+    assert released.figures["smallest_group"] == 2
     assert "-" not in "".join(text or "" for text in table.column("x").cast(pa.string()).to_pylist())
 
 
@@ -139,7 +139,7 @@ def test_file_publishes_equal_quasi_identifiers_equal(tmp_path: Path, form: str)
     pq.write_table(MIXED, tmp_path / "source.parquet")
     path = tmp_path / f"released.{form}"
     plan = plan_of(ROLES, source={"path": str(tmp_path / "source.parquet")}, output={"path": str(path)})
-    certificate = shoal.release(plan).certificate
+    figures = shoal.release(plan).figures
     if form == "csv":
         lines = read_csv(path)[1:]
         groups, notes = Counter((x, c) for x, c, _, _ in lines), [line[3] for line in lines]
@@ -151,8 +151,8 @@ def test_file_publishes_equal_quasi_identifiers_equal(tmp_path: Path, form: str)
         assert Counter(table.column("o").to_pylist()) == Counter(MIXED.column("o").to_pylist())
         assert Counter(table.column("s").to_pylist()) == Counter(MIXED.column("s").to_pylist())
     assert sorted(groups.values()) == [2, 4]
-    assert certificate["groups"] == 2
-    assert certificate["folded"] == {"s": 3}
+    assert figures["groups"] == 2
+    assert figures["folded"] == {"s": 3}
 
 
 def test_other_columns_keep_negative_zeros(tmp_path: Path) -> None:
@@ -281,13 +281,13 @@ def test_certified_groups_equal_groups_by_raw_bytes(people: list[tuple[Any, Any,
         except shoal.errors.InfeasibleError:
             return
     sizes = exact_rows(found, ("c", "x"))
-    assert release.certificate["groups"] == len(sizes)
-    assert release.certificate["smallest_group"] == min(sizes.values())
+    assert release.figures["groups"] == len(sizes)
+    assert release.figures["smallest_group"] == min(sizes.values())
     secrets: dict[tuple[str, str], set[Any]] = {key: set() for key in sizes}
     for c, x, s in zip(*(found.column(name).to_pylist() for name in ("c", "x", "s")), strict=True):
         if s is not None and reference.value(s) is not None:
             secrets[repr(c), repr(x)].add(reference.value(s))
-    assert release.certificate["models"][1]["effective"]["p"] == min(map(len, secrets.values()))
+    assert release.figures["models"][1]["effective"]["p"] == min(map(len, secrets.values()))
 
 
 def _raw_csv(path: Path) -> pa.Table:
@@ -337,7 +337,7 @@ def test_spellings_are_no_diversity(name: str) -> None:
     for age, illness in zip(*(released.table.column(c).to_pylist() for c in ("age", "illness")), strict=True):
         groups.setdefault(age, set()).add(reference.value(illness))
     assert min(map(len, groups.values())) >= 2
-    assert released.certificate["folded"] == {"illness": 4}
+    assert released.figures["folded"] == {"illness": 4}
     assert sorted(released.table.column("illness").to_pylist()) == sorted(values)
 
 
@@ -420,8 +420,8 @@ def test_spark_publishes_and_counts_as_duckdb_does(spark: Any) -> None:
     there = shoal.anonymize(spark.createDataFrame(MIXED), plan_of(ROLES))
     names = tuple(ROLES)
     assert exact_rows(there.table.toArrow(), names) == exact_rows(here.table, names)
-    assert there.certificate["folded"] == here.certificate["folded"] == {"s": 3}
-    assert there.certificate["groups"] == 2
+    assert there.figures["folded"] == here.figures["folded"] == {"s": 3}
+    assert there.figures["groups"] == 2
     answer = shoal.check(
         spark.createDataFrame(pa.table({"a": [0.0, -0.0]})), ["k-anonymity k=2"], quasi_identifiers=["a"]
     )
@@ -451,7 +451,7 @@ def test_spark_folds_distributed_rows(spark: Any) -> None:
     for row in released.table.collect():
         groups.setdefault((row["age"], row["city"]), set()).add(reference.value(row["illness"]))
     assert min(map(len, groups.values())) >= 2
-    assert released.certificate["folded"] == {"illness": 3}
+    assert released.figures["folded"] == {"illness": 3}
 
 
 def test_attack_finds_people_by_canonical_form():

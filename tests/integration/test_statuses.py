@@ -44,7 +44,7 @@ def test_names_of_inner_columns_are_free(tmp_path, name, role):
     models = [{"name": "k-anonymity", "k": 2}, {"name": "p-sensitive", "p": 2}, {"name": "t-closeness", "t": 0.9}]
     plan = write_plan(tmp_path, {column: kind for kind, column in roles.items()}, models)
     release = shoal.release(plan)
-    assert all(model["holds"] for model in release.certificate["models"])
+    assert all(model["holds"] for model in release.figures["models"])
 
 
 @pytest.mark.parametrize("method", AGGREGATION)
@@ -82,7 +82,7 @@ def test_groups_of_equal_labels_meet_limits_of_shares(method):
         except InfeasibleError:
             continue
         made += 1
-        assert all(model["holds"] for model in release.certificate["models"])
+        assert all(model["holds"] for model in release.figures["models"])
     assert made
 
 
@@ -120,7 +120,7 @@ def test_distinct_values_of_people_need_no_equal_parts(model, method):
     rows = [(f"p{i}", 20 + i % 2, f"v{i % 3}-{j}") for i, size in enumerate(sizes) for j in range(size)]
     table = pa.table(dict(zip(("pid", "age", "illness"), map(list, zip(*rows, strict=True)), strict=True)))
     release = shoal.anonymize(table, people_plan([model], method))
-    assert all(one["holds"] for one in release.certificate["models"])
+    assert all(one["holds"] for one in release.figures["models"])
 
 
 def test_shares_of_people_with_too_different_values_are_refused():

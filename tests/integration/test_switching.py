@@ -41,13 +41,13 @@ def test_from_table_5_to_a_2_plus_2_sensitive_table():
     Table 5 has two of them; the number of groups is that of Table 6.
     """
     release = switch(patients(), polish=False)
-    method = release.certificate["method"]
-    assert release.certificate["groups"] == 3
-    assert release.certificate["smallest_group"] == 4
+    method = release.figures["method"]
+    assert release.figures["groups"] == 3
+    assert release.figures["smallest_group"] == 4
     assert method["failing_groups_before"] == 2
     assert method["failing_rows_before"] == 8
     assert (method["switches"], method["merges"]) == (2, 0)
-    assert all(model["holds"] for model in release.certificate["models"])
+    assert all(model["holds"] for model in release.figures["models"])
     groups = {}
     for row in release.table.to_pylist():
         groups.setdefault((row["age"], row["country"], row["zip"]), []).append(row["condition"])
@@ -88,8 +88,8 @@ def test_groups_beyond_switching_are_merged():
     table = pa.table({"place": list("aabbcc"), "secret": ["bad", "good", "bad", "good", "good", "good"]})
     models = (shoal.models.KAnonymity(2), shoal.models.PAlphaSensitive(1, 2))
     release = shoal.anonymize(table, shoal.Plan(schema, models, shoal.methods.Switching(polish=False)))
-    assert release.certificate["method"]["merges"] >= 1
-    assert all(model["holds"] for model in release.certificate["models"])
+    assert release.figures["method"]["merges"] >= 1
+    assert all(model["holds"] for model in release.figures["models"])
 
 
 def test_p_and_alpha_of_the_method_are_met():
@@ -129,10 +129,10 @@ def test_random_tables(seed):
     )
     models = (shoal.models.KAnonymity(3), shoal.models.PPlusAlphaSensitive(3, 2))
     release = shoal.anonymize(table, shoal.Plan(SCHEMA, models, shoal.methods.Switching(polish=False)))
-    method = release.certificate["method"]
+    method = release.figures["method"]
     assert method["failing_groups_before"] > 0
     assert method["switches"] == method["exchanged"] + method["taken_over"]
-    assert release.certificate["groups"] <= method["groups_before"] - method["merges"]
+    assert release.figures["groups"] <= method["groups_before"] - method["merges"]
 
 
 def test_wrong_parameters():

@@ -46,7 +46,7 @@ def test_release_warns_and_certifies(tmp_path):
         "method": {"name": "full-domain"},
     }
     made = shoal.anonymize(TABLE, plan)
-    assert made.certificate["read_as_missing"] == {"illness": 2}
+    assert made.figures["read_as_missing"] == {"illness": 2}
     assert "read-as-missing" in [warning["code"] for warning in made.warnings]
     assert made.to_dict()["read_as_missing"] == {"illness": 2}
 

@@ -60,14 +60,14 @@ def test_expired_limit_gives_an_answer_or_a_reason(name):
         assert "(time_limit)" in str(error)
         assert name in ("switching", "anti-unification", "mdav", "cbfs", "v-mdav", "k-first", "p-first")
         return
-    assert all(model["holds"] for model in release.certificate["models"])
+    assert all(model["holds"] for model in release.figures["models"])
 
 
 @pytest.mark.parametrize("name", ["hidden-cells", "local-suppression", "mondrian", "refine", "switching", "top-down"])
 def test_generous_limit_changes_nothing(name):
     free, limited = (shoal.anonymize(people(), plan_of(name, limit)) for limit in (None, 600))
     assert limited.table.equals(free.table)
-    assert limited.certificate["method"].get("finished", True)
+    assert limited.figures["method"].get("finished", True)
 
 
 def test_no_answer_in_time_is_infeasible():

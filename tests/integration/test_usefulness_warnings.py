@@ -61,7 +61,7 @@ def test_warnings_of_a_table_of_stars():
     texts = [warning["text"] for warning in found.warnings]
     assert "every quasi-identifier" in texts[0]
     assert "'illness'" in texts[3]
-    assert found.certificate["hidden_columns"] == ["age", "town"]
+    assert found.figures["hidden_columns"] == ["age", "town"]
 
 
 def test_only_hidden_columns_are_named():
@@ -78,14 +78,14 @@ def test_no_warning_for_a_useful_release():
     }
     found = shoal.anonymize(table, plan)
     assert codes(found) == []
-    assert not {"hidden_columns", "nothing_learned"} & set(found.certificate.content)
+    assert not {"hidden_columns", "nothing_learned"} & set(found.figures)
 
 
 def test_column_of_one_value_is_not_hidden():
     table = pa.table({"age": ["20", "30"] * 10, "land": ["x"] * 20})
     columns = {name: {"role": "quasi-identifier"} for name in ("age", "land")}
     found = shoal.anonymize(table, {"columns": columns, "models": [{"name": "k-anonymity", "k": 20}]})
-    assert found.certificate["hidden_columns"] == ["age"]
+    assert found.figures["hidden_columns"] == ["age"]
 
 
 def test_warnings_on_terminal_json_and_report(tmp_path, monkeypatch, capsys):
@@ -111,14 +111,16 @@ def test_warnings_on_terminal_json_and_report(tmp_path, monkeypatch, capsys):
 
 def slow_variation(group, value, count):
     rows = sum(count)
-    total = Fraction(0)
-    for one in set(group):
-        size = sum(n for g, n in zip(group, count, strict=True) if g == one)
-        for other in set(value):
+    found = []
+    for other in set(value):
+        everywhere = sum(n for v, n in zip(value, count, strict=True) if v == other)
+        total = Fraction(0)
+        for one in set(group):
+            size = sum(n for g, n in zip(group, count, strict=True) if g == one)
             here = sum(n for g, v, n in zip(group, value, count, strict=True) if (g, v) == (one, other))
-            everywhere = sum(n for v, n in zip(value, count, strict=True) if v == other)
             total += abs(here - Fraction(size * everywhere, rows))
-    return float(total / 2 / rows)
+        found.append(total / 2 / everywhere)
+    return float(max(found))
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(-1, 3), st.integers(1, 9)), min_size=1, max_size=30))
@@ -126,3 +128,21 @@ def test_variation_equals_its_definition(entries):
     group, value, count = zip(*entries, strict=True)
     arrays = (np.asarray(part, np.int64) for part in (group, value, count))
     assert _variation(*arrays) == pytest.approx(slow_variation(group, value, count), abs=1e-12)
+
+
+def test_rare_value_of_one_group_can_be_learned():
+    """The shares of frequent values are equal; a rare one is in one group only."""
+    table = pa.table({
+        "age": ["20"] * 1001 + ["30"] * 1000,
+        "illness": ["flu"] * 500 + ["cold"] * 500 + ["hiv"] + ["flu"] * 500 + ["cold"] * 500,
+    })  # fmt: skip
+    plan = {
+        "columns": {"age": {"role": "quasi-identifier"}, "illness": {"role": "sensitive"}},
+        "models": [{"name": "k-anonymity", "k": 5}],
+    }
+    found = shoal.anonymize(table, plan)
+    assert codes(found) == []
+    assert "nothing_learned" not in found.certificate.content
+    even = shoal.anonymize(table.filter([value.as_py() != "hiv" for value in table["illness"]]), plan)
+    assert codes(even) == ["nothing-learned"]
+    assert even.certificate["nothing_learned"] == ["illness"]

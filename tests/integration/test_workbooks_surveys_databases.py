@@ -106,7 +106,7 @@ def test_release_is_verified_from_the_written_file(tmp_path, origin, suffix):
     done = shoal.release(plan(tmp_path / f"people{origin}", tmp_path / f"released{suffix}"))
     certificate = json.loads((tmp_path / "released.certificate.json").read_text())
     assert certificate["output"]["sha256"] == hashlib.sha256((tmp_path / f"released{suffix}").read_bytes()).hexdigest()
-    assert done.certificate["smallest_group"] >= 4
+    assert done.figures["smallest_group"] >= 4
     assert shoal.check(
         tmp_path / f"released{suffix}", ["k-anonymity k=4"], quasi_identifiers=["age", "sex"], sensitive=["illness"]
     ).holds

@@ -102,7 +102,7 @@ def test_both_engines_group_by_people(spark, name):
     assert not names_in(json.loads(ours.certificate.to_json())["method"]) & {"family", "member"}
     released = ours.table.to_pylist()
     assert not {"family", "member"} & set(ours.table.column_names)
-    assert ours.certificate["people"]["rows_without_person"] == 10
+    assert ours.figures["people"]["rows_without_person"] == 10
     assert Counter(row["row"] for row in released) <= Counter(range(150))
     assert_holds(name, table, released, tuple(plan.schema.quasi_identifiers))
 

@@ -86,7 +86,7 @@ def test_both_engines_with_partial_knowledge(spark):
     theirs = shoal.anonymize(spark.createDataFrame(table).repartition(3), plan)
     assert theirs.table.toArrow().to_pylist() == ours.table.to_pylist()
     assert theirs.certificate.to_json() == ours.certificate.to_json()
-    assert [model["parameters"].get("known") for model in ours.certificate["models"]] == [2, None, None]
+    assert [model["parameters"].get("known") for model in ours.figures["models"]] == [2, None, None]
 
 
 @pytest.mark.parametrize("method", ["full-domain", "top-down", "mdav"])

@@ -26,7 +26,7 @@ assert shoal.__file__.startswith(sys.argv[1])
 assert FILE.is_file()
 drafted = shoal.draft(FOLDER / "patients.csv", k=4, rehearse=False)
 plan = drafted.plan.with_(method="full-domain", output=sys.argv[2])
-print(shoal.release(plan).certificate["smallest_group"])
+print(shoal.release(plan).figures["smallest_group"])
 """
 COMPILED = """
 from shoal.datasets.census import census_table

@@ -124,7 +124,7 @@ def test_release_with_certificate_on_the_server(clinic):
     assert tables(clinic) == {"visits", "released", "released_certificate"}
     ((text,),) = ask(clinic, "SELECT certificate FROM released_certificate")
     certificate = json.loads(text)
-    assert certificate["smallest_group"] == done.certificate["smallest_group"] >= 5
+    assert certificate["smallest_group"] == done.figures["smallest_group"] >= 5
     assert "postgresql" not in text
     smallest = ask(clinic, "SELECT min(n), sum(n) FROM (SELECT count(*) n FROM released GROUP BY age) AS g")
     assert smallest[0][0] >= 5
@@ -321,7 +321,7 @@ def test_comments_and_not_null_of_published_columns(clinic):
                 "COMMENT ON COLUMN visits.name IS 'told by Mrs Miller'; COMMENT ON TABLE visits IS 'Mrs Miller''s';"
                 f"COMMENT ON COLUMN visits.illness IS '{quoted}'")  # fmt: skip
     done = shoal.release(plan())
-    assert done.certificate["labels"] == {"illness": comment}
+    assert done.figures["labels"] == {"illness": comment}
     found = ask(clinic, "SELECT attname::text, col_description(attrelid, attnum), attnotnull FROM pg_attribute "
                         "WHERE attrelid = 'released'::regclass AND attnum > 0")  # fmt: skip
     assert {name: text for name, text, _ in found if text} == {"illness": comment}
@@ -335,8 +335,8 @@ def test_release_by_people(clinic):
     document = plan()
     document["columns"]["name"] = {"role": "person"}
     done = shoal.release(document)
-    assert done.certificate["people"]["smallest_group"] >= 5
-    assert done.certificate["people"]["total"] < 60
+    assert done.figures["people"]["smallest_group"] >= 5
+    assert done.figures["people"]["total"] < 60
     assert tables(clinic) == {"visits", "released", "released_certificate"}
     found = ask(clinic, "SELECT attname::text FROM pg_attribute WHERE attrelid = 'released'::regclass AND attnum > 0")
     assert {name for (name,) in found} == {"age", "height", "seen", "born", "smokes", "mood", "illness"}

@@ -101,7 +101,7 @@ def test_names_and_values_are_data(spark, method):
     theirs = shoal.anonymize(frame, plan)
     assert tuple(theirs.table.columns) == NAMES
     assert_same([tuple(row) for row in theirs.table.collect()], [tuple(row.values()) for row in ours.table.to_pylist()])
-    assert theirs.certificate["source"]["schema_sha256"] == ours.certificate["source"]["schema_sha256"]
+    assert theirs.figures["source"]["schema_sha256"] == ours.figures["source"]["schema_sha256"]
     # the user's session is as it was
     assert (spark.conf.get("spark.sql.caseSensitive"), {view.name for view in spark.catalog.listTables()}) == before
 
@@ -204,11 +204,11 @@ def test_release_in_parts(spark, tmp_path, suffix):
     theirs = shoal.release(on_spark(plan, output=output(parts)))
     assert_same(rows_of(parts), rows_of(alone))
     assert sorted(part.name for part in parts.iterdir())[0] == f"part-00000{suffix}"
-    described = theirs.certificate["output"]
+    described = theirs.figures["output"]
     assert described == {"name": parts.name, "bytes": sum(p.stat().st_size for p in parts.iterdir()),
                     "sha256": sha256_of(parts)}  # fmt: skip
-    assert (ours.certificate["reading"] == "the engine", theirs.certificate["reading"]) == (False, "the engine")
-    certificates = [{**one.certificate.content, "output": None, "reading": None} for one in (ours, theirs)]
+    assert (ours.figures["reading"] == "the engine", theirs.figures["reading"]) == (False, "the engine")
+    certificates = [{**one.figures, "output": None, "reading": None} for one in (ours, theirs)]
     for content in certificates:  # the output path differs, and is part of the plan
         content["plan"] = {**content["plan"], "output": None}
     assert certificates[0] == certificates[1]

@@ -31,7 +31,7 @@ def both(spark, table, plan):
     ours = shoal.anonymize(table, plan)
     theirs = shoal.anonymize(table, replace(plan, engine=EngineSettings(name="spark")))
     assert theirs.table.to_pylist() == ours.table.to_pylist()
-    one, other = ours.certificate.content, theirs.certificate.content
+    one, other = ours.figures, theirs.figures
     for part in ("loss", "method"):  # sums of floats, block by block there and over all rows here
         figures = [
             {key: value for key, value in content[part].items() if not isinstance(value, float | dict)}
@@ -57,12 +57,12 @@ def both(spark, table, plan):
 )
 def test_both_engines_release_the_same(spark, method, model):
     release = both(spark, mixed_table(300, 7), shoal.Plan(SCHEMA, MODELS[model][0], method, seed=5))
-    assert release.certificate["method"]["blocks"] > 1
+    assert release.figures["method"]["blocks"] > 1
 
 
 def test_blocks_are_joined_on_spark_too(spark):
     release = both(spark, mixed_table(300, 8, skewed=True), shoal.Plan(SCHEMA, MODELS["p"][0], PFirst(block=40)))
-    assert release.certificate["method"]["joined_blocks"] > 0
+    assert release.figures["method"]["joined_blocks"] > 0
 
 
 def test_exact_ranges_are_warned_of_on_spark_too(spark):
@@ -114,7 +114,7 @@ def test_one_block_runs_on_the_driver(spark):
     for block in (None, 120):
         plan = shoal.Plan(SCHEMA, models, PFirst(block=block, effort=50))
         found = shoal.anonymize(spark.createDataFrame(table), plan)
-        assert "blocks" not in found.certificate["method"]
+        assert "blocks" not in found.figures["method"]
         assert found.table.toArrow().to_pylist() == shoal.anonymize(table, plan).table.to_pylist()
 
 
@@ -145,9 +145,9 @@ def test_rows_beyond_the_driver_memory(spark, tmp_path, monkeypatch):
     with pytest.raises(shoal.TableError, match="block = 100000"):
         shoal.release(plan)
     release = shoal.release(replace(plan, method=PFirst(block=500, effort=10)))
-    assert release.certificate["released"] == 3000
-    assert release.certificate["smallest_group"] >= 5
-    assert all(model["holds"] for model in release.certificate["models"])
+    assert release.figures["released"] == 3000
+    assert release.figures["smallest_group"] >= 5
+    assert all(model["holds"] for model in release.figures["models"])
     assert [found.name for found in tmp_path.glob("*.html")] == ["out.report.html"]
     ours = tmp_path / "ours.parquet"
     shoal.release(

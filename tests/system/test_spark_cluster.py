@@ -77,7 +77,7 @@ killer = threading.Thread(target=kill_one)
 killer.start()
 try:
     release = shoal.release(sys.argv[1], progress=watch)
-    told["rows"] = release.certificate["released"]
+    told["rows"] = release.figures["released"]
 finally:
     told["ended"] = time.monotonic()
     killer.join()

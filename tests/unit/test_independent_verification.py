@@ -569,7 +569,7 @@ def test_patterns_claiming_excess_records_are_refused(monkeypatch, fewer):
         with pytest.raises(VerificationError, match="do not have the records they say"):
             shoal.anonymize(table, OVERLAPPING)
     else:
-        assert shoal.anonymize(table, OVERLAPPING).certificate["models"][0]["effective"] == {"k": 2}
+        assert shoal.anonymize(table, OVERLAPPING).figures["models"][0]["effective"] == {"k": 2}
 
 
 def test_risk_of_patterns_by_the_smallest_set():
@@ -653,7 +653,7 @@ def test_ordered_distance_of_two_values():
     table = pa.table({"q": ["x"] * 4 + ["y"] * 4, "s": secrets})
     roles = {"q": Column(Role.QUASI_IDENTIFIER), "s": Column(Role.SENSITIVE, order=("low", "high"))}
     plan = shoal.Plan(Schema(roles), (TCloseness(0.3, "ordered"),), shoal.methods.Levels({"q": 0}))
-    assert shoal.anonymize(table, plan).certificate["models"][0]["effective"] == {"t": 0.25}
+    assert shoal.anonymize(table, plan).figures["models"][0]["effective"] == {"t": 0.25}
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
@@ -672,5 +672,5 @@ def test_ordered_distance_of_one_value():
     table = pa.table({"age": ["3"] * 4 + ["4"] * 4, "ill": ["flu"] * 8})
     schema = Schema({"age": Column(Role.QUASI_IDENTIFIER), "ill": Column(Role.SENSITIVE, order=("flu",))})
     found = shoal.anonymize(table, shoal.Plan(schema, (TCloseness(0.1, "ordered"),)))
-    (verdict,) = found.certificate["models"]
+    (verdict,) = found.figures["models"]
     assert (verdict["holds"], verdict["effective"], verdict["judged_by"]) == (True, {"t": 0}, "the model and the gate")

@@ -319,7 +319,7 @@ def test_reasons_for_rare_rows_have_no_counts_below_k():
     schema = Schema({"a": Column(QUASI), "b": Column(QUASI)})
     table = pa.table({"a": ["x"] * 6 + ["y", "z"], "b": ["u"] * 6 + ["v", "w"]})
     made = shoal.Plan(schema, (shoal.models.KAnonymity(3),), shoal.methods.AntiUnification(indifferent=0))
-    discarded = shoal.anonymize(table, made).certificate["method"]["discarded"]
+    discarded = shoal.anonymize(table, made).figures["method"]["discarded"]
     assert discarded["rare"]
     assert {each["records"] for each in discarded["rare"]} == {"fewer than 3"}
 
@@ -329,6 +329,6 @@ def test_exact_ranges_carry_a_warning():
     schema = Schema({"x": Column(QUASI)})
     for ranges, warned in (("round", False), ("exact", True)):
         made = shoal.Plan(schema, (shoal.models.KAnonymity(3),), shoal.methods.Mondrian(ranges=ranges))
-        assert ("warning" in shoal.anonymize(table, made).certificate["method"]) == warned
+        assert ("warning" in shoal.anonymize(table, made).figures["method"]) == warned
     with pytest.raises(shoal.PlanError, match="round or exact"):
         shoal.methods.Mondrian(ranges="wide")

@@ -45,8 +45,8 @@ def test_strict_stars_match_only_stars(seed, k):
     found = release(table, k)
     released = rows_of(found.table)
     assert min(Counter(released).values()) >= k
-    assert found.certificate["method"]["suppressed_cells"] == stars(released)
-    by_column = found.certificate["method"]["suppressed_cells_by_column"]
+    assert found.figures["method"]["suppressed_cells"] == stars(released)
+    by_column = found.figures["method"]["suppressed_cells_by_column"]
     assert by_column == {name: found.table[name].to_pylist().count("*") for name in SCHEMA.columns}
 
 
@@ -59,10 +59,10 @@ def test_loose_release_has_k_candidate_rows_and_people(seed, k):
     released = rows_of(found.table)
     theirs, behind = slow.loose_crowd(rows_of(table), released)
     assert min(*theirs, *behind) >= k
-    assert found.certificate["smallest_group"] == min(*theirs, *behind)
-    assert found.certificate["models"][0]["effective"]["k"] == min(*theirs, *behind)
-    assert found.certificate["risk"]["highest"] == 1 / min(*theirs, *behind)
-    assert found.certificate["method"]["parameters"]["missing"] == "loose"
+    assert found.figures["smallest_group"] == min(*theirs, *behind)
+    assert found.figures["models"][0]["effective"]["k"] == min(*theirs, *behind)
+    assert found.figures["risk"]["highest"] == 1 / min(*theirs, *behind)
+    assert found.figures["method"]["parameters"]["missing"] == "loose"
     assert stars(released) <= stars(rows_of(release(table, k).table))
 
 
@@ -117,7 +117,7 @@ def test_nothing_to_suppress():
     table = pa.table({"a": list("xx"), "b": list("yy"), "c": list("zz")})
     for missing in ("strict", "loose"):
         found = release(table, 2, missing=missing)
-        assert found.certificate["method"]["suppressed_cells"] == 0
+        assert found.figures["method"]["suppressed_cells"] == 0
 
 
 def test_hierarchies_are_not_used():

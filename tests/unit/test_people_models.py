@@ -125,7 +125,7 @@ def test_groups_with_more_values_than_required_are_released(model):
     table = pa.table({"who": [str(n) for n in range(8)], "group": ["1"] * 4 + ["2"] * 4, "secret": values})
     columns = {name: column for name, column in SCHEMA.columns.items() if name != "other"}
     release = shoal.anonymize(table, shoal.Plan(Schema(columns), [model], method="levels"))
-    assert release.certificate["models"][0]["effective"].get("p", 2) == 2
+    assert release.figures["models"][0]["effective"].get("p", 2) == 2
 
 
 def test_models_by_people_require_person_and_model_columns():

@@ -48,12 +48,12 @@ def test_a_release_goes_from_one_format_to_the_other(tmp_path):
     (tmp_path / "people.jsonl").write_text("".join(lines))
     files = {"source": {"path": str(tmp_path / "people.jsonl")}, "output": {"path": str(tmp_path / "released.ndjson")}}
     release = shoal.release({**PLAN, **files})
-    assert release.certificate["released"] == len((tmp_path / "released.ndjson").read_text().splitlines()) == 8
+    assert release.figures["released"] == len((tmp_path / "released.ndjson").read_text().splitlines()) == 8
 
 
 def test_a_plan_names_all_three():
     release = shoal.anonymize(TABLE, {**PLAN, "method": {"name": "neighbours"}})
-    assert {model["name"] for model in release.certificate["models"]} == {"k-anonymity", "at-most"}
+    assert {model["name"] for model in release.figures["models"]} == {"k-anonymity", "at-most"}
     assert set(release.table.column("name").to_pylist()) <= {"An…", "Be…", "*"}
     assert shoal.Plan.from_dict(shoal.Plan.from_dict(PLAN).to_dict()) == shoal.Plan.from_dict(PLAN)
 
@@ -70,7 +70,7 @@ OF_THEIR_OWN = {"hidden-cells", "facts-suppression", "population-grid", "sampled
 @pytest.mark.parametrize("name", sorted(set(METHODS) - OF_THEIR_OWN))
 def test_every_method_keeps_the_model(name):
     release = shoal.anonymize(TABLE, {**PLAN, "method": {"name": name, **OTHERS.get(name, {})}})
-    models = {model["name"]: model for model in release.certificate["models"]}
+    models = {model["name"]: model for model in release.figures["models"]}
     assert models["at-most"]["holds"]
     assert models["at-most"]["judged_by"] == "the model and its package's definition"
 

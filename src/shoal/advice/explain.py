@@ -258,7 +258,7 @@ class _Trials:
             return None, str(error), {}
         finally:
             self.longest = max(self.longest, time.monotonic() - start)
-        return float(release.utility["ncp"]), "", dict(release.certificate.content.get("levels", {}))
+        return float(release.utility["ncp"]), "", dict(release.figures.get("levels", {}))
 
 
 Change = tuple[dict[str, Any], Callable[[], Plan]]

@@ -573,17 +573,17 @@ def _try(candidate: Candidate, cache: FrequencyCache, progress: Progress = quiet
         return ended("failed", str(error))
     except Exception as error:  # its text may quote data: report only its type
         return ended("failed", f"A fault in shoal ({type(error).__name__}).")
-    certificate = release.certificate
+    figures = release.figures
     return replace(
         ended("released"),
-        loss=dict(certificate["loss"]),
-        lower_bound=certificate.content.get("bound", {}).get("reported"),
-        risk=float(certificate["risk"]["average"]),
-        highest_risk=float(certificate["risk"]["highest"]),
-        released=certificate["released"],
-        suppressed=certificate["suppressed"],
-        groups=certificate["groups"],
-        smallest_group=certificate["smallest_group"],
+        loss=dict(figures["loss"]),
+        lower_bound=figures.get("bound", {}).get("reported"),
+        risk=float(figures["risk"]["average"]),
+        highest_risk=float(figures["risk"]["highest"]),
+        released=figures["released"],
+        suppressed=figures["suppressed"],
+        groups=figures["groups"],
+        smallest_group=figures["smallest_group"],
     )
 
 

@@ -96,6 +96,7 @@ def release(
     recoding: Path | None = None,
     previous: Path | None = None,
     save_recoding: bool = False,
+    internal_report: bool = False,
     explain: float | None = None,
     sign: Path | None = None,
     progress: ProgressOption = None,
@@ -111,12 +112,14 @@ def release(
     recoding
         A recoding saved with an earlier release, used instead of the plan's method.
     previous
-        An earlier released table; the certificate states the result of the intersection attack on both.
+        An earlier released table; the figures of the release have the result of the intersection attack on both.
     save_recoding
-        Whether to save the recoding with the release, for the next delivery.
+        Whether to save the recoding beside the release, for the next delivery. It is the owner's, not to be published.
+    internal_report
+        Whether to write a report for the owner too (released.internal.html), which also tells of the original.
     explain
-        Seconds to determine the sources of the loss, for a chart in the report; see :func:`shoal.explain`. None for no
-        such chart.
+        Seconds to determine the sources of the loss, for a chart in the internal report; see :func:`shoal.explain`.
+        None for no such chart.
     sign
         A private key (:func:`shoal.create_signing_key`) to sign the release with, as its maker.
     progress
@@ -131,6 +134,7 @@ def release(
             recoding=recoding,
             previous=previous,
             save_recoding=save_recoding,
+            internal_report=internal_report,
             loss_chart=None if explain is None else partial(_loss_chart, explain),
             progress=show,
         )
@@ -214,7 +218,7 @@ def anonymize(
     Returns
     -------
     Release
-        With ``table``, ``certificate``, ``utility``, ``risk`` and ``warnings``.
+        With ``table``, ``certificate``, ``figures``, ``utility``, ``risk`` and ``warnings``.
 
     Examples
     --------

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from shoal.errors import PlanError
 from shoal.pipeline import run as pipeline
 from shoal.render import Page
-from shoal.report import render
+from shoal.report import render, render_internal
 from shoal.results.release import ReleaseResult
 
 if TYPE_CHECKING:
@@ -26,17 +26,24 @@ class Release(ReleaseResult[Table]):
         """Convert a result of the pipeline."""
         return cls(**{item.name: getattr(result, item.name) for item in fields(result)})
 
-    def report(self, explanation: Explanation | None = None) -> Page:
+    def report(self, explanation: Explanation | None = None, *, internal: bool = False) -> Page:
         """Render the report as a page.
 
-        A page displays itself in a notebook; ``save(path)`` writes it and ``open()`` shows it in a browser. With an
-        explanation of :meth:`explain`, the report has a chart of the sources of the loss.
+        A page displays itself in a notebook; ``save(path)`` writes it and ``open()`` shows it in a browser. The report
+        tells what the released table shows, and may be published with it. The ``internal`` one is for the owner: it
+        also tells of the original. With an explanation of :meth:`explain` it has a chart of the sources of the loss,
+        and is always internal.
         """
-        if explanation is None:
+        if explanation is None and not internal:
             return Page(render(self))
-        from shoal.advice.explain_chart import cost_bars
+        if self.description is None:
+            raise PlanError("The release was made without a description; make it with [output] report = true.")
+        costs = ""
+        if explanation is not None:
+            from shoal.advice.explain_chart import cost_bars
 
-        return Page(render(self, costs=cost_bars(explanation)))
+            costs = cost_bars(explanation)
+        return Page(render_internal(self.figures, self.facts, self.description, costs))
 
     def explain(self, data: Any = None, *, time_limit: float = 120.0) -> Explanation:
         """Determine the sources of the loss.
@@ -51,10 +58,18 @@ class Release(ReleaseResult[Table]):
             raise PlanError("Only a release in memory knows its plan; ask shoal.explain with the plan of this one.")
         return explain.explain(self.plan, data, time_limit=time_limit)
 
-    def save(self, folder: Path | str, name: str = "released.csv", *, overwrite: bool = False) -> Release[None]:
+    def save(
+        self,
+        folder: Path | str,
+        name: str = "released.csv",
+        *,
+        overwrite: bool = False,
+        internal_report: bool = False,
+    ) -> Release[None]:
         """Write the table into a folder atomically, with certificate and report.
 
         The written table is read again and checked against the models before it is published. ``name`` ends in .csv or
-        .parquet.
+        .parquet. With ``internal_report``, a report for the owner is written too (released.internal.html).
         """
-        return Release.of(pipeline.save(self, Path(folder) / name, overwrite=overwrite))
+        path = Path(folder) / name
+        return Release.of(pipeline.save(self, path, overwrite=overwrite, internal_report=internal_report))

@@ -67,7 +67,7 @@ def demo(
             _read(result.path),
         )
     )
-    output.print(models_table(result.certificate["models"]))
+    output.print(models_table(result.figures["models"]))
     certificate = {key: value for key, value in result.certificate.content.items() if key not in ("plan", "models")}
     output.print("The certificate, but for the plan and the models above:")
     output.print(json.dumps(certificate, indent=2), markup=False)

@@ -28,8 +28,17 @@ def release(
     save_recoding: Annotated[
         bool, typer.Option("--save-recoding", help="Keep the recoding beside the release, for the next delivery.")
     ] = False,
+    internal_report: Annotated[
+        bool,
+        typer.Option(
+            "--internal-report", help="Write a report for the owner too, which also tells of the original: keep it in."
+        ),
+    ] = False,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Draw in the report what the loss comes from; takes up to two minutes.")
+        bool,
+        typer.Option(
+            "--explain", help="Draw in the internal report what the loss comes from; takes up to two minutes."
+        ),
     ] = False,
     sign: Annotated[
         Path | None, typer.Option(help="Sign the release as its maker, with this key (shoal signing-key create).")
@@ -68,7 +77,7 @@ def release(
     from shoal.methods.patterns.anti_unification import PatternFacts
     from shoal.plan.plan import Plan
     from shoal.plan.variables import mask_values
-    from shoal.results.release import bound_sentences, partial_knowledge_sentence
+    from shoal.results.release import bound_sentences, minimized_measure, partial_knowledge_sentence
 
     loaded = Plan.read(plan, changes or ())
     loaded = replace(loaded, engine=settings_of(engine, master, loaded))
@@ -83,6 +92,7 @@ def release(
             recoding=recoding,
             previous=previous,
             save_recoding=save_recoding,
+            internal_report=internal_report,
             explain=EXPLAIN_SECONDS if explain else None,
             sign=sign,
             progress=show,
@@ -114,7 +124,7 @@ def release(
         output.print(folded_line(answer["folded"]))
     if "loss" in answer:
         output.print("Loss: " + ", ".join(f"{name} {figure(value)}" for name, value in answer["loss"].items()))
-    facts = result.certificate.facts
+    facts = result.facts
     if booked := facts.get(Booked):
         promise, booking = booked.promise, booked.booking
         output.print(f"Promise: {', '.join(f'{name} = {figure(value)}' for name, value in promise.figures().items())}.")
@@ -132,7 +142,9 @@ def release(
     for sentence in bound_sentences(answer):
         output.print(safe(sentence))
     if answer["optimal"] and "bound" not in answer:
-        output.print("No recoding that the plan allows loses less: this is proven.")
+        measure = minimized_measure(answer["method"])
+        measured = f" by the plan's measure ({safe(measure)})" if measure else ""
+        output.print(f"No recoding that the plan allows loses less{measured}: this is proven.")
     for warning in answer["warnings"]:
         output.print(f"[bold yellow]Warning:[/] {safe(warning['text'])}")
         if warning["code"] == "method" and "risk" in answer:
@@ -143,20 +155,25 @@ def release(
         output.print(f"What makes rows that were left out rare, first of all: {safe(', '.join(first))}.")
     if found and found.pattern_set:
         output.print(patterns_table(found.pattern_set[:5]))
-    for what, where in _output_locations(loaded.output, result).items():
+    for what, where in _output_locations(loaded.output, result, internal_report).items():
         output.print(f"{what}: {safe(mask_values(where))}")
 
 
-def _output_locations(target: Any, result: Any) -> dict[str, str]:
+def _output_locations(target: Any, result: Any, internal_report: bool) -> dict[str, str]:
     """Return the locations of the released table and its documents."""
     from shoal.io.formats.urls import path_or_address
+    from shoal.io.publish import internal_report_of
 
     if target.database is not None:
         certificate = target.certificate_file
         return {"Table": target.table} | ({} if certificate is None else {"Certificate": str(certificate)})
     table = result.path or target.path
     found = {"Table": path_or_address(table), "Certificate": path_or_address(target.certificate)}
-    return found | ({"Report": path_or_address(table.with_name(target.report_path.name))} if target.report else {})
+    if target.report:
+        found["Report"] = path_or_address(table.with_name(target.report_path.name))
+    if internal_report:
+        found["Internal report, not to be published"] = str(internal_report_of(target.path))
+    return found
 
 
 def _with_expected_head(method: Any, head: str) -> Any:

@@ -1,8 +1,8 @@
 """Atomic publishing of a release.
 
-A release is a table and its documents: certificate, report, recoding. They are written to a private folder next to
-their targets, synced, and moved there in one transaction. The folder has one name per release, and only the run that
-has locked it works on that release.
+A release is a table and its documents: certificate, report, and the owner's recoding and internal report. They are
+written to a private folder next to their targets, synced, and moved there in one transaction. The folder has one name
+per release, and only the run that has locked it works on that release.
 
 Before the first move, a journal in the folder records which file goes to which target. The old documents are moved
 aside (the certificate first), the table replaces the old one, and the new documents follow (the certificate last). So
@@ -60,9 +60,17 @@ def recoding_of(path: Path) -> Path:
     return path.with_name(f"{path.stem}.recoding")
 
 
-def release_paths(path: Path) -> tuple[Path, Path, Path, Path]:
-    """Return the paths of a release: table, certificate, report, recoding."""
-    return path, certificate_of(path), report_of(path), recoding_of(path)
+def internal_report_of(path: Path) -> Path:
+    """Return the path of the owner's report on a released table.
+
+    released.csv -> released.internal.html
+    """
+    return path.with_name(f"{path.stem}.internal.html")
+
+
+def release_paths(path: Path) -> tuple[Path, ...]:
+    """Return the paths of a release: table, certificate, report, owner's files."""
+    return path, certificate_of(path), report_of(path), recoding_of(path), internal_report_of(path)
 
 
 # -- before any work ---------------------------------------------------------------------------------

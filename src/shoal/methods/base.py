@@ -74,7 +74,8 @@ class Method(Validated):
     """Base class of all methods.
 
     ``reveals_source`` is False where the method's guarantee allows no statement about the source beyond the release
-    itself. The certificate then omits row counts, losses and everything else that depends on the original table.
+    itself. The answer for its owner then omits row counts, losses and everything else that depends on the original
+    table; the certificate of any release does.
     ``needs_model`` is False where a plan may have no models, because the method has its own guarantee.
     """
 
@@ -188,6 +189,13 @@ class Method(Validated):
         They are verified too, whether or not the plan lists them.
         """
         return ()
+
+    def declared_guarantee(self) -> Any:
+        """Return the guarantee of every release of the method, if it has one.
+
+        It follows from declared figures alone, and from nothing that a table has.
+        """
+        return None
 
     def to_plan(self) -> dict[str, Any]:
         """Return the method as a section of a plan."""

@@ -84,7 +84,7 @@ def compare_trees(originals: pa.Table, unseen: pa.Table, sizes: Sequence[int]) -
                 method = AntiUnification(order=order, patterns="overlapping" if way == "patterns" else "disjoint")
                 release = anonymize(originals, Plan(schema, (KAnonymity(k),), method))
                 tree = learner.train(release.table)
-                found.sizes[name, way, k] = release.certificate["groups"], release.certificate["suppressed"]
+                found.sizes[name, way, k] = release.figures["groups"], release.figures["suppressed"]
                 for test, table in tests.items():
                     found.releases[name, way, test, k] = learner.accuracy(tree, table)
     return found

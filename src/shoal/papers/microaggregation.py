@@ -49,7 +49,7 @@ def _loss(table: pa.Table, method: Method, k: int, p: int = 1) -> tuple[float, i
     )
     models = (KAnonymity(k), PSensitive(p)) if p > 1 else (KAnonymity(k),)
     release = anonymize(table, Plan(schema, models, method))
-    return 100 * release.utility["sse_sst"], int(release.certificate["groups"])
+    return 100 * release.utility["sse_sst"], int(release.figures["groups"])
 
 
 def _table_p_1(table: pa.Table) -> Section:

@@ -35,7 +35,7 @@ from shoal.models import partial_knowledge_models
 from shoal.plan.plan import Plan
 from shoal.plan.saved_recoding import LOCAL_RECODING_MESSAGE, saved_recoding
 from shoal.results.report_facts import Description, describe, describe_columns
-from shoal.results.usefulness import columns_with_no_signal, hidden_columns
+from shoal.results.usefulness import columns_with_no_signal, hidden_columns, released_entries
 from shoal.runtime.lean_imports import load_arrow
 from shoal.runtime.progress import Progress
 from shoal.runtime.search_allowance import allow_seconds
@@ -170,8 +170,8 @@ class Decided:
         """Collect the facts of the report."""
         return describe_columns(self.plan.schema.published, self.plan.model, checked)
 
-    def certificate_entries(self, checked: CheckResult) -> dict[str, Any]:
-        """Return certificate entries that require all combinations."""
+    def further_figures(self, checked: CheckResult) -> dict[str, Any]:
+        """Return figures that require all combinations."""
         return {}
 
     def recoding_text(self, release: Mapping[str, Any]) -> str:
@@ -218,17 +218,24 @@ class DecidedInMemory(Decided):
         return describe(self.problem, self.recoding, checked, reveals_source=self.plan.method.reveals_source)
 
     @override
-    def certificate_entries(self, checked: CheckResult) -> dict[str, Any]:
+    def further_figures(self, checked: CheckResult) -> dict[str, Any]:
         problem = self.problem
         found: dict[str, Any] = {} if checked.people is None else {"people": self._people(checked, checked.people)}
         if not self.plan.method.reveals_source:
             return found
-        sensitive = self.plan.schema.published.sensitive
         empty = {
             "hidden_columns": hidden_columns(problem.frequencies, problem.ladders, self.recoding),
-            "nothing_learned": columns_with_no_signal(problem.frequencies, self.recoding, sensitive),
+            "nothing_learned": self._uninformative(),
         }
         return found | {key: names for key, names in empty.items() if names}
+
+    def _uninformative(self) -> list[str]:
+        """Return the sensitive columns of which a release tells nothing more."""
+        frequencies, recoding = self.problem.frequencies, self.recoding
+        if isinstance(recoding, ByPattern):
+            return []
+        entries = released_entries(frequencies, recoding)
+        return columns_with_no_signal(frequencies, *entries, self.plan.schema.published.sensitive)
 
     def _people(self, checked: CheckResult, checked_people: PeopleCounts) -> dict[str, Any]:
         everybody, schema = self.problem.frequencies.domains[-1].people, self.plan.schema

@@ -31,6 +31,7 @@ from shoal.io.publish import (
     check_inputs,
     check_output,
     check_target,
+    internal_report_of,
     parts_of,
     publish,
     published,
@@ -50,7 +51,9 @@ from shoal.plan.coerce import ColumnsLike, ModelsLike, as_models, as_names
 from shoal.plan.plan import Plan, PlanLike, as_plan, plain
 from shoal.plan.saved_recoding import apply_saved_recoding, intersect_releases
 from shoal.plan.variables import masked_errors
-from shoal.report import render
+from shoal.report import render, render_internal
+from shoal.results.external import INTRUDER_WITHOUT_LIST, External, describe_released, read_released
+from shoal.results.public_plan import public_plan
 from shoal.results.release import Certificate, ReleaseResult, Table, fingerprint
 from shoal.results.saved_table import content_digest, differing_figures
 from shoal.results.signatures import ROLES, signature_of
@@ -63,17 +66,13 @@ from shoal.table.people import number_people
 from shoal.table.spreadsheet_safety import neutralize
 from shoal.utility.coded_tables import TableReader, source_of
 from shoal.verification.check import CheckResult, check_relation
-from shoal.verification.independent import WrittenTable, is_readable
+from shoal.verification.independent import ENGINE, WrittenTable, is_readable
+from shoal.verification.verify import needs_original
 
 LossChart = Callable[[Plan, Progress], str]
 """Function that charts the sources of a plan's loss, as HTML."""
-INTRUDER_WITHOUT_LIST = "somebody who looks for one person and has no list of the others"
-"""Intruder that `known`, key sets and the loose reading cover: k rows that match need not be k rows that are possible.
-
-See Gionis, Mazza and Tassa, 2008: (k, k)-anonymity is weaker than global (1, k)-anonymity.
-"""
 ABOUT_THE_SOURCE = ("source", "rows", "suppressed", "loss", "bound", "risk")
-"""Certificate keys that reveal more than the release; see :attr:`shoal.methods.Method.reveals_source`."""
+"""Figures that reveal more than the release; see :attr:`shoal.methods.Method.reveals_source`."""
 
 
 def anonymize(data: Table, plan: PlanLike, *, progress: Progress = quiet) -> ReleaseResult[Table]:
@@ -107,12 +106,18 @@ def anonymize(data: Table, plan: PlanLike, *, progress: Progress = quiet) -> Rel
             if plan.schema.linked:
                 released = _convert_like(engine.materialize(decided.released, data), data)
                 decided.require_same(engine, engine.read(Source(frame=released)), numbered)
+        with timer("describing"):
+            public = numbered
+            if plan.schema.person:
+                public = engine.read(Source(frame=released, with_nan=plan.schema.quasi_identifiers))
+            external = _describe_externally(engine, public, plan, checked, None)
     with timer("describing"):
         description = decided.describe(checked)
-    certificate = _certificate(plan, decided, checked, {})
-    return ReleaseResult(
+    return _result(
         released,
-        certificate,
+        external,
+        _figures(plan, decided, checked, {}),
+        decided,
         seconds=timer.seconds,
         description=description,
         plan=plan,
@@ -120,7 +125,28 @@ def anonymize(data: Table, plan: PlanLike, *, progress: Progress = quiet) -> Rel
     )
 
 
-def save(made: ReleaseResult[Any], path: Path, *, overwrite: bool = False) -> ReleaseResult[None]:
+def _result(
+    table: Any, external: External, figures: Mapping[str, Any], decided: Decided, **others: Any
+) -> ReleaseResult[Any]:
+    """Build the result of a release: what is published, and what is its owner's."""
+    certificate = replace(external.certificate, former=figures)
+    return ReleaseResult(table, certificate, figures=figures, facts=decided.facts, external=external.facts, **others)
+
+
+def _describe_externally(
+    engine: Engine, released: Relation, plan: Plan, checked: CheckResult, output: Mapping[str, Any] | None
+) -> External:
+    """Describe a released table to its readers, by nothing but itself.
+
+    ``checked`` is its verification; it is used as far as it has seen no original.
+    """
+    public = public_plan(plan)
+    return describe_released(read_released(engine, released, public, checked), public, output, checked.reading)
+
+
+def save(
+    made: ReleaseResult[Any], path: Path, *, overwrite: bool = False, internal_report: bool = False
+) -> ReleaseResult[None]:
     """Write a release in memory to a file, with its certificate and report.
 
     See :meth:`shoal.Release.save`.
@@ -137,22 +163,30 @@ def save(made: ReleaseResult[Any], path: Path, *, overwrite: bool = False) -> Re
         staged = folder / f"table{path.suffix.lower()}"
         with _open_plan_engine(plan, made.table) as engine:
             untouched = plan.schema.named(Role.OTHER)
-            engine.write(engine.read(Source(frame=made.table, with_nan=untouched)), staged)
-        _require_certified(made, plan, staged)
-        digest = sha256_of(staged)
-        output = {"name": path.name, "bytes": size_of(staged), "sha256": digest}
-        certificate = made.certificate.adding(output=output)
-        texts = {certificate_of(path): certificate.to_json()}
+            written = engine.write(engine.read(Source(frame=made.table, with_nan=untouched)), staged)
+            checked = _require_certified(made, plan, staged)
+            digest = sha256_of(staged)
+            output = {"name": path.name, "bytes": size_of(staged), "sha256": digest}
+            released = engine.read(replace(written, with_nan=plan.schema.quasi_identifiers))
+            external = _describe_externally(engine, released, plan, replace(checked, reading=ENGINE), output)
+        figures = {**made.figures, "output": output}
+        texts = {certificate_of(path): external.certificate.to_json()}
         if made.description is not None:
-            texts = {report_of(path): render(certificate, made.description), **texts}
+            texts = {report_of(path): render(external), **texts}
+        if made.description is not None and internal_report:
+            texts = {internal_report_of(path): render_internal(figures, made.facts, made.description), **texts}
         others = _stage_documents(texts, folder)
         outdated = [target for target in release_paths(path)[1:] if target not in texts]
         publish((staged, path), others, outdated, overwrite=overwrite, sha256=digest)
-    return replace(made, certificate=certificate, path=path)
+    certificate = replace(external.certificate, former=figures)
+    return replace(made, certificate=certificate, figures=figures, external=external.facts, path=path)
 
 
-def _require_certified(made: ReleaseResult[Any], plan: Plan, staged: Path) -> None:
-    """Raise unless a staged file has all figures of a release's certificate."""
+def _require_certified(made: ReleaseResult[Any], plan: Plan, staged: Path) -> CheckResult:
+    """Raise unless a staged file has all figures of a release.
+
+    Returns what was found in the file alone.
+    """
     checked = check(staged, plan=plan, source=RELEASED)
     if not checked.holds:
         raise OutputError(
@@ -161,11 +195,11 @@ def _require_certified(made: ReleaseResult[Any], plan: Plan, staged: Path) -> No
         )
     needs_original = _needs_original(plan)
     differing = differing_figures(
-        made.certificate.content, checked, with_sizes=plan.method.wildcard is None, with_models=not needs_original
+        made.figures, checked, with_sizes=plan.method.wildcard is None, with_models=not needs_original
     )
     if differing:
         raise OutputError(
-            f"The table is not the one that was verified: it differs from the certificate in {', '.join(differing)}. "
+            f"The table is not the one that was verified: it differs from the release in {', '.join(differing)}. "
             f"Nothing was kept; anonymize it again."
         )
     if needs_original and not _is_verified(made, plan):
@@ -173,11 +207,12 @@ def _require_certified(made: ReleaseResult[Any], plan: Plan, staged: Path) -> No
             "The table is not the one that was verified, and what its certificate promises cannot be told from the "
             "table alone. Nothing was kept; anonymize it again."
         )
+    return checked
 
 
 def _needs_original(plan: Plan) -> bool:
     """Return whether promises are about people or rows of the original."""
-    return bool(plan.schema.person or plan.method.wildcard or partial_knowledge_models(plan.model_of_rows))
+    return needs_original(plan.schema, plan.model, plan.method.wildcard)
 
 
 def _identify(table: Any, plan: Plan) -> Any:
@@ -207,12 +242,13 @@ def release(
     recoding: Path | None = None,
     previous: Path | None = None,
     save_recoding: bool = False,
+    internal_report: bool = False,
     loss_chart: LossChart | None = None,
     progress: Progress = quiet,
 ) -> ReleaseResult[None]:
     """Run a plan from its source to its output; see :func:`shoal.release`.
 
-    ``loss_chart`` draws the part of the report about the origin of the loss; None for no such part.
+    ``loss_chart`` draws the part of the internal report about the origin of the loss; None for no such part.
     """
     plan = as_plan(plan)
     if recoding is not None:
@@ -222,7 +258,12 @@ def release(
     if plan.source is None or plan.output is None:
         raise PlanError("The plan must say where the table is ([source]) and where the release goes ([output]).")
     may_replace = plan.output.overwrite if overwrite is None else overwrite
-    has_extras = previous is not None or save_recoding or loss_chart is not None
+    if loss_chart is not None and not internal_report:
+        raise PlanError(
+            "What the loss comes from is a fact about the original, and is drawn in the internal report alone. Ask for "
+            "that report too (--internal-report; in Python, internal_report=True)."
+        )
+    has_extras = previous is not None or save_recoding or internal_report
     with masked_errors(plan.written):
         if plan.output.database is not None:
             return _release_to_database(plan, plan.source, has_extras, may_replace, progress)
@@ -230,7 +271,9 @@ def release(
             return _release_to_standard_output(plan, plan.source, has_extras, progress)
         if address_of(plan.output.path) is not None:
             return _release_to_store(plan, has_extras, may_replace, progress)
-        return _release_to_file(plan, may_replace, recoding, previous, save_recoding, loss_chart, progress)
+        return _release_to_file(
+            plan, may_replace, recoding, previous, save_recoding, internal_report, loss_chart, progress
+        )
 
 
 def _release_to_file(
@@ -239,6 +282,7 @@ def _release_to_file(
     recoding: Path | None,
     previous: Path | None,
     save_recoding: bool,
+    internal_report: bool,
     loss_chart: LossChart | None,
     progress: Progress,
 ) -> ReleaseResult[None]:
@@ -267,11 +311,11 @@ def _release_to_file(
                 written_source = engine.write(harmless.table if harmless else decided.released, staged, writing)
             with timer("verifying"):
                 written = engine.read(replace(written_source, with_nan=plan.schema.quasi_identifiers))
-                written = harmless.restore(engine, written) if harmless else written
+                written = released = harmless.restore(engine, written) if harmless else written
                 verified = staged
                 if plan.schema.person:
                     verified = folder / f"people{path.suffix.lower()}"
-                    written = _read_with_people(engine, written, decided, verified, writing)
+                    written = _read_with_people(engine, released, decided, verified, writing)
                 changed = harmless is not None and (harmless.undo or harmless.columns != harmless.table.columns)
                 checked = decided.verify(engine, written, None if changed else _written_table(plan, verified, written))
             digest = sha256_of(staged)
@@ -282,23 +326,28 @@ def _release_to_file(
                     extra["intersection"] = intersect_releases(
                         TableReader(engine, RELEASED), staged, Path(previous), plan
                     )
-            certificate = _certificate(plan, decided, checked, extra)
+            figures = _figures(plan, decided, checked, extra)
             texts: dict[Path, str] = {}
             description = None
-            if plan.output.report:
-                with timer("describing"):
+            with timer("describing"):
+                external = _describe_externally(engine, released, plan, checked, extra["output"])
+                if plan.output.report or internal_report:
                     description = decided.describe(checked)
-                    texts[plan.output.report_path] = render(certificate, description, chart)
+                if internal_report and description is not None:
+                    internal = render_internal(figures, decided.facts, description, chart)
+                    texts[internal_report_of(path)] = internal
+                if plan.output.report:
+                    texts[plan.output.report_path] = render(external)
             if save_recoding:
                 texts[recoding_of(path)] = decided.recoding_text(extra["output"])
-            texts[plan.output.certificate] = certificate.to_json()
+            texts[plan.output.certificate] = external.certificate.to_json()
             others = _stage_documents(texts, folder)
         # the recoding in use also belongs to the new release
         used = () if recoding is None else (Path(recoding).resolve(),)
         documents = (*release_paths(path)[1:], *(signature_of(path, role) for role in ROLES))
         outdated = [target for target in documents if target not in texts and target.resolve() not in used]
         publish((staged, path), others, outdated, overwrite=may_replace, sha256=digest)
-    return ReleaseResult(None, certificate, path, timer.seconds, description)
+    return _result(None, external, figures, decided, path=path, seconds=timer.seconds, description=description)
 
 
 def _release_to_database(
@@ -312,8 +361,8 @@ def _release_to_database(
     database, name = plan.output.database or "", plan.output.table or ""
     if has_extras or plan.output.spreadsheet_safe or runs_on_spark(plan.engine):
         raise PlanError(
-            "A release to a database is its table and certificate alone: no recoding, comparison, other spelling or "
-            "Spark. Release to a file for these."
+            "A release to a database is its table and certificate alone: no recoding, comparison, internal report, "
+            "other spelling or Spark. Release to a file for these."
         )
     certificate_file = plan.output.certificate_file
     if certificate_file is not None:
@@ -333,7 +382,7 @@ def _release_to_database(
             with timer("verifying"):
                 looked_at = (*plan.schema.published.quasi_identifiers, *plan.schema.published.sensitive)
                 wanted = None if plan.schema.person else looked_at
-                written = engine.ingest(server, server.columns(stage.quoted, None, wanted))
+                written = reread = engine.ingest(server, server.columns(stage.quoted, None, wanted))
                 if plan.schema.person:  # with person numbers, once the rows without them are known to be equal
                     numbered, rows = decided.numbered, engine.batches(decided.numbered)
                     person_stage = server.stage(target, numbered.columns, numbered.types, rows, {}, passing=True)
@@ -342,13 +391,15 @@ def _release_to_database(
                     written = read_back
                 checked = decided.verify(engine, written)
             extra = {"output": {"table": name, "columns": len(released.columns)}}
-            certificate = _certificate(plan, decided, checked, extra)
+            figures = _figures(plan, decided, checked, extra)
+            external = _describe_externally(engine, reread, plan, checked, extra["output"])
+            certificate = external.certificate.to_json()
             with timer("publishing"):
                 signals.check()
-                server.publish(stage, target, certificate.to_json())
+                server.publish(stage, target, certificate)
                 if certificate_file is not None:
-                    write_text_atomic(certificate_file, certificate.to_json())
-    return ReleaseResult(None, certificate, seconds=timer.seconds)
+                    write_text_atomic(certificate_file, certificate)
+    return _result(None, external, figures, decided, seconds=timer.seconds)
 
 
 def _release_to_store(plan: Plan, has_extras: bool, overwrite: bool, progress: Progress) -> ReleaseResult[None]:
@@ -359,8 +410,8 @@ def _release_to_store(plan: Plan, has_extras: bool, overwrite: bool, progress: P
     assert plan.output is not None
     if has_extras or runs_on_spark(plan.engine):
         raise PlanError(
-            "A release to an object store is its table, report and certificate: no recoding, comparison or Spark. "
-            "Release to a file for these."
+            "A release to an object store is its table, report and certificate: no recoding, comparison, internal "
+            "report or Spark. Release to a file for these."
         )
     path = plan.output.path
     store = Store(path, OutputError)
@@ -392,7 +443,10 @@ def _release_to_standard_output(
     """
     assert plan.output is not None
     if has_extras or plan.output.spreadsheet_safe:
-        raise PlanError("A release to standard output is its table alone: no recoding, comparison or other spelling.")
+        raise PlanError(
+            "A release to standard output is its table alone: no recoding, comparison, internal report or other "
+            "spelling."
+        )
     timer = StepTimer(progress)
     scratch = make_scratch(Path(tempfile.gettempdir()), "shoal-")
     try:
@@ -402,14 +456,15 @@ def _release_to_standard_output(
             with timer("writing"):
                 written_source = engine.write(decided.released, staged)
             with timer("verifying"):
-                written = engine.read(written_source)
+                written = released = engine.read(written_source)
                 verified = staged
                 if plan.schema.person:
                     verified = scratch.path / "people.csv"
-                    written = _read_with_people(engine, written, decided, verified, PLAIN)
+                    written = _read_with_people(engine, released, decided, verified, PLAIN)
                 checked = decided.verify(engine, written, _written_table(plan, verified, written))
             extra = {"output": {"name": "-", "bytes": size_of(staged), "sha256": sha256_of(staged)}}
-            certificate = _certificate(plan, decided, checked, extra)
+            external = _describe_externally(engine, released, plan, checked, extra["output"])
+            figures = _figures(plan, decided, checked, extra)
         for part in parts_of(staged):
             with part.open("rb") as file:
                 shutil.copyfileobj(file, sys.stdout.buffer)
@@ -418,7 +473,7 @@ def _release_to_standard_output(
         raise OutputError("Standard output was closed before the whole release was written to it.") from None
     finally:
         scratch.remove()
-    return ReleaseResult(None, certificate, path=STANDARD, seconds=timer.seconds)
+    return _result(None, external, figures, decided, path=STANDARD, seconds=timer.seconds)
 
 
 def _writer_options(plan: Plan, decided: Decided) -> Writing:
@@ -462,8 +517,9 @@ def dry_run(
         decided = decide(engine, plan.source, plan, timer, bounded=bounded, cache=cache)
         with timer("verifying"):
             checked = decided.verify(engine, decided.numbered)
-        certificate = _certificate(plan, decided, checked, {})
-    return ReleaseResult(None, certificate, seconds=timer.seconds)
+        figures = _figures(plan, decided, checked, {})
+    # nothing is handed out, so there is no certificate
+    return ReleaseResult(None, Certificate({}, figures), seconds=timer.seconds, figures=figures, facts=decided.facts)
 
 
 def check(
@@ -594,7 +650,7 @@ def minimal_recodings(plan: PlanLike, data: Any = None, *, progress: Progress = 
         return list_minimal(encode(engine, source, plan, timer), plan.method)
 
 
-# -- certificate and engine-----------------------------------------------------------------------------
+# -- figures and engine-----------------------------------------------------------------------------
 
 
 def _read_with_people(engine: Engine, written: Relation, decided: Decided, path: Path, writing: Writing) -> Relation:
@@ -633,7 +689,8 @@ def _drop_columns(frame: Any, columns: tuple[str, ...]) -> Any:
     return frame.drop(*columns) if wrapped.implementation.is_spark_like() else wrapped.drop(columns).to_native()
 
 
-def _certificate(plan: Plan, decided: Decided, checked: CheckResult, extra: Mapping[str, Any]) -> Certificate:
+def _figures(plan: Plan, decided: Decided, checked: CheckResult, extra: Mapping[str, Any]) -> dict[str, Any]:
+    """Collect all figures of a release, for its owner."""
     facts = plain(decided.facts.to_dict())
     content: dict[str, Any] = {
         "software": {"name": "shoal", "version": __version__},
@@ -663,7 +720,7 @@ def _certificate(plan: Plan, decided: Decided, checked: CheckResult, extra: Mapp
         content["linking_columns"] = dict(decided.linking_columns)
     if decided.repeating_identifiers:
         content["repeating_identifiers"] = decided.repeating_identifiers
-    content |= decided.certificate_entries(checked)
+    content |= decided.further_figures(checked)
     if checked.reading is not None:
         content["reading"] = checked.reading
     if checked.folded:
@@ -684,7 +741,7 @@ def _certificate(plan: Plan, decided: Decided, checked: CheckResult, extra: Mapp
         content["intruder"] = INTRUDER_WITHOUT_LIST
     if not plan.method.reveals_source:
         content = {key: value for key, value in content.items() if key not in ABOUT_THE_SOURCE}
-    return Certificate(content, decided.facts)
+    return content
 
 
 @contextmanager

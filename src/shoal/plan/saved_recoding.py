@@ -2,8 +2,8 @@
 
 A recoding can be reused as far as it does not depend on the rows: the level of each column. The next delivery is
 recoded at the same levels, so that its values keep their meaning, and is verified again. Groups that have become too
-small are suppressed, as far as the plan allows. A local recoding is a partition of specific rows and does not apply to
-others.
+small are suppressed, as far as the plan allows. The file is the owner's and is not published. A local recoding is a
+partition of specific rows and does not apply to others.
 
 Two releases of overlapping rows can be intersected. The intersection attack (Ganta, Kasiviswanathan and Smith, KDD
 2008) determines the crowd that remains for each person. At equal levels that is the group itself, unless rows were
@@ -30,6 +30,8 @@ from shoal.utility.coded_tables import TableReader
 
 FORMAT = "shoal recoding 1"
 
+OWNERS_FILE = "For the owner of the release, not to be published: levels tell of rows that were left out."
+
 LOCAL_RECODING_MESSAGE = (
     "Only a recoding by levels (methods full-domain and levels) can be kept for the next delivery; this one is "
     "local: it says which rows form a group, and nothing about other rows."
@@ -45,6 +47,7 @@ def saved_recoding(problem: Problem, recoding: Recoding, release: Mapping[str, A
         raise PlanError(LOCAL_RECODING_MESSAGE)
     content = {
         "format": FORMAT,
+        "note": OWNERS_FILE,
         "levels": dict(zip(problem.names, recoding.levels, strict=True)),
         "heights": {name: ladder.height for name, ladder in zip(problem.names, problem.ladders, strict=True)},
         "rules": _rules(problem.schema),

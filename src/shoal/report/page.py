@@ -1,10 +1,14 @@
-"""Report page: certificate and description of a release as one HTML file."""
+"""Internal report: all that is known of a release, as one HTML file.
+
+It is for the owner of the release: it also tells of the original, and of rows that were left out.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from shoal.budget.guarantee import Guarantee
 from shoal.budget.methods.grids import Booked
 from shoal.errors import counted
 from shoal.methods.base import mask_small_count
@@ -12,8 +16,6 @@ from shoal.render.html import bar, figure, number, percent, prose, table, text
 from shoal.render.style import STYLE
 from shoal.report.wording import ATTACKS, MEASURES, join_names, method_sentence, model_sentence
 from shoal.results.release import (
-    Certificate,
-    ReleaseResult,
     bound_sentences,
     intruder_warnings,
     partial_knowledge_sentence,
@@ -23,7 +25,7 @@ from shoal.results.release import (
 from shoal.results.report_facts import Band, ColumnFacts, Description, TableFacts
 from shoal.risk.attacks import AttackResult
 from shoal.schema import Role
-from shoal.table.method_facts import WarningFacts
+from shoal.table.method_facts import MethodFacts, WarningFacts
 
 PARAGRAPH_BREAK = "<!-- next paragraph -->"
 LEGEND = (
@@ -33,41 +35,33 @@ LEGEND = (
 )
 
 
-def render(
-    certificate: Certificate | ReleaseResult[Any], description: Description | None = None, costs: str = ""
+INTERNAL_NOTE = (
+    "<p><strong>Internal: for those who are responsible for the release. Do not publish this page.</strong> It tells "
+    "of the original table, of rows that were left out and of values that are hidden in the release. The report beside "
+    "it (.report.html) tells nothing but what the released table shows.</p>"
+)
+
+
+def render_internal(
+    figures: Mapping[str, Any], method_facts: MethodFacts, description: Description, costs: str = ""
 ) -> str:
-    """Render the report on a release as HTML.
+    """Render the report for the owner of a release as HTML.
 
     Parameters
     ----------
-    certificate
-        The certificate of a release; or the release itself, as :func:`shoal.anonymize` returns it.
-    description
-        The facts; by default those of the release.
+    figures, method_facts, description
+        The attributes ``figures``, ``facts`` and ``description`` of the release.
     costs
         What the loss comes from, as finished HTML (:func:`shoal.advice.explain_chart.cost_bars`); without it the report
         says how to get it.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> import shoal
-    >>> plan = {"columns": {"age": {"role": "quasi-identifier"}}, "models": [{"name": "k-anonymity", "k": 2}]}
-    >>> release = shoal.anonymize(pa.table({"age": ["20", "20", "30"]}), plan)
-    >>> render(release).startswith("<!DOCTYPE html>")
-    True
     """
-    if isinstance(certificate, ReleaseResult):
-        description = description or certificate.description
-        certificate = certificate.certificate
-    if description is None:
-        raise ValueError("The release was made without a description; make it with [output] report = true.")
-    content = certificate.content
+    content = figures
     name = content.get("output", {}).get("name", "released table")
     parts = [
-        ("warnings", "Before you use it", _warnings(content)),
-        ("done", "What was done", _summary(certificate, description)),
-        ("models", "What was promised and found", _models(content, description)),
+        ("internal", "Not for publication", INTERNAL_NOTE),
+        ("warnings", "Before you use it", render_warnings(content)),
+        ("done", "What was done", _summary(content, method_facts, description)),
+        ("models", "What was promised and found", render_models(content)),
         ("groups", "Sizes of groups", _groups(description)),
         ("risks", "How likely a person is found", _risks(content, description)),
         ("attacks", "What an intruder would learn", _attacks(content, description)),
@@ -77,7 +71,7 @@ def render(
         ("distributions", "Distributions before and after", _distributions(description)),
         ("particulars", "Particulars", _particulars(content)),
     ]
-    return document(f"Release report: {prose(name)}", [part for part in parts if part[2]])
+    return document(f"Internal report: {prose(name)}", [part for part in parts if part[2]])
 
 
 def document(title: str, sections: Sequence[tuple[str, str, str]]) -> str:
@@ -115,18 +109,19 @@ def document(title: str, sections: Sequence[tuple[str, str, str]]) -> str:
 # -- sections ----------------------------------------------------------------------------------------
 
 
-def _warnings(content: Mapping[str, Any]) -> str:
+def render_warnings(content: Mapping[str, Any]) -> str:
     """Render the warnings about utility and about owners of rows.
 
     Empty where there is none.
     """
-    warnings = [*utility_warnings(content), *intruder_warnings(content), *people_warnings(content)]
+    warnings = [*utility_warnings(content), *intruder_warnings(content)]
+    if "rows" in content:  # the certificate has no figures of the source's people
+        warnings += people_warnings(content)
     items = "".join(f"<li>{prose(warning['text'], 800)}</li>" for warning in warnings)
     return f"<ul>{items}</ul>" if items else ""
 
 
-def _summary(certificate: Certificate, facts: Description) -> str:
-    content = certificate.content
+def _summary(content: Mapping[str, Any], method_facts: MethodFacts, facts: Description) -> str:
     by_role = {role: [column.name for column in facts.columns if column.role is role] for role in Role}
     quasi, sensitive = by_role[Role.QUASI_IDENTIFIER], by_role[Role.SENSITIVE]
     sentences = []
@@ -136,7 +131,7 @@ def _summary(certificate: Certificate, facts: Description) -> str:
         if out:
             verb = "was" if out == 1 else "were"
             left = f"{number(content['released'])} of them are released, {number(out)} {verb} left out."
-        if _by_patterns(content):
+        if by_patterns(content):
             left = left.replace("are released", "are described by patterns")
         sentences.append(f"The original table has {number(content['rows'])} rows; {left}")
     else:
@@ -171,7 +166,7 @@ def _summary(certificate: Certificate, facts: Description) -> str:
     sentences.append(PARAGRAPH_BREAK)
     sentences.append(
         f"By {join_names(quasi)} a person could be recognised by someone who knows these facts about him or her. "
-        f"{method_sentence(content['method'], certificate.facts)}"
+        f"{method_sentence(content['method'], method_facts)}"
     )
     sentences += [prose(sentence, 300) for sentence in bound_sentences(content)]
     if content.get("folded"):
@@ -195,7 +190,7 @@ def _summary(certificate: Certificate, facts: Description) -> str:
             f"{prose(partial_knowledge, 600)} This was verified on the finished table itself, for every set of "
             f"columns, before it was written."
         )
-    elif _by_patterns(content):
+    elif by_patterns(content):
         sentences.append(
             f"Every row of the released table is a pattern, which describes at least {least} rows of the original. "
             f"This was verified on the finished table and the original before it was written."
@@ -218,11 +213,11 @@ def _summary(certificate: Certificate, facts: Description) -> str:
             f"As a result every released row is one of at least {least} that look alike in these columns. This was "
             f"verified on the finished table itself, row by row, before it was written."
         )
-    warned = certificate.facts.get(WarningFacts)
+    warned = method_facts.get(WarningFacts)
     if warned:
         sentences.append(f"<strong>Note:</strong> {prose(warned.warning, 600)}")
     names = ("rows released", "groups", "rows in the smallest group")
-    if _by_patterns(content):
+    if by_patterns(content):
         names = ("rows described", "patterns", "rows of the smallest pattern")
     counts = (content["released"], content["groups"], content["smallest_group"])
     tiles = [(number(count), name) for count, name in zip(counts, names, strict=True)]
@@ -235,10 +230,10 @@ def _summary(certificate: Certificate, facts: Description) -> str:
         tiles.insert(1, (number(content["suppressed"]), "rows left out"))
     definitions = "".join(f"<div><dt>{label}</dt><dd>{value}</dd></div>" for value, label in tiles)
     paragraphs = f"<p>{' '.join(sentences)}</p>".replace(f" {PARAGRAPH_BREAK} ", "</p><p>")
-    return f'{paragraphs}<dl class="tiles">{definitions}</dl>{_guarantee(certificate.facts.get(Booked))}'
+    return f'{paragraphs}<dl class="tiles">{definitions}</dl>{_booked_guarantee(method_facts.get(Booked))}'
 
 
-def _by_patterns(content: Mapping[str, Any]) -> bool:
+def by_patterns(content: Mapping[str, Any]) -> bool:
     """Return whether released rows are patterns of original rows.
 
     Patterns may overlap.
@@ -246,10 +241,12 @@ def _by_patterns(content: Mapping[str, Any]) -> bool:
     return any(model["name"] == "pattern-support" for model in content["models"])
 
 
-def _guarantee(booked: Booked | None) -> str:
-    if booked is None:
-        return ""
-    promise = booked.promise
+def _booked_guarantee(booked: Booked | None) -> str:
+    return "" if booked is None else render_guarantee(booked.promise)
+
+
+def render_guarantee(promise: Guarantee) -> str:
+    """Render the guarantee of a method under a budget."""
     figures = [f"{name} = {_value(value)}" for name, value in promise.figures().items() if name != "E"]
     parts = [f"<p>The method promises by itself: {', '.join(figures)}.</p>"]
     for heading, sentences in (("It holds if", promise.assumptions), ("It does not say", promise.not_promised)):
@@ -259,11 +256,12 @@ def _guarantee(booked: Booked | None) -> str:
     return "".join(parts)
 
 
-def _models(content: Mapping[str, Any], facts: Description) -> str:
+def render_models(content: Mapping[str, Any]) -> str:
+    """Render the models, in words and as the release meets them."""
     models = content["models"]
     if not models:
         return ""
-    sensitive = [column.name for column in facts.columns if column.role is Role.SENSITIVE]
+    sensitive = [name for name, column in content["plan"]["columns"].items() if column["role"] == Role.SENSITIVE]
     rows = []
     for model in models:
         found = ", ".join(f"{prose(key)} = {_value(value)}" for key, value in model["effective"].items())
@@ -271,13 +269,19 @@ def _models(content: Mapping[str, Any], facts: Description) -> str:
             f"{prose(key)} = {_value(value)}" for key, value in model["parameters"].items() if key != "column"
         )
         verdict = '<span class="yes">yes</span>' if model["holds"] else '<span class="no">no</span>'
+        if not found:
+            found = "verified with the original; the release alone does not tell"
         rows.append((prose(model["name"]), model_sentence(model, sensitive), required, found, verdict))
     columns = ("Model", "In words", "Asked for", "Found in the release", "Holds")
     return table("The conditions, and what the finished table really reaches", columns, rows, "models stacked")
 
 
 def _groups(facts: Description) -> str:
-    after, before = facts.after, facts.before
+    return render_groups(facts.after, facts.before, facts.least)
+
+
+def render_groups(after: TableFacts | None, before: TableFacts | None, least: int) -> str:
+    """Render the sizes of groups in the release, and in the original if given."""
     if after is None:
         return ""
     lines = []
@@ -287,7 +291,7 @@ def _groups(facts: Description) -> str:
             continue
         cells = [_band(band, after.unit)]
         if before and old:
-            cells.append(_count_bar(old.rows, before.rows, "before", facts.least, after.unit))
+            cells.append(_count_bar(old.rows, before.rows, "before", least, after.unit))
         cells.append(_share_bar(band.rows / after.rows, "after", f"{number(band.rows)} {after.unit}"))
         lines.append(cells)
     columns = ["Group size", *(["Original"] if before else []), "Release"]
@@ -296,8 +300,8 @@ def _groups(facts: Description) -> str:
     )
     if before:
         words += (
-            f" In the original {_at_risk(before, facts.least)} of the {after.unit} were in groups of fewer than "
-            f"{number(facts.least)}."
+            f" In the original {_at_risk(before, least)} of the {after.unit} were in groups of fewer than "
+            f"{number(least)}."
         )
     if after.unit == "people":
         words += " Whoever is in several groups is counted in the smallest."
@@ -340,9 +344,13 @@ def _share_bar(share: float, kind: str, words: str) -> str:
 
 
 def _risks(content: Mapping[str, Any], facts: Description) -> str:
-    after, before = facts.after, facts.before
-    if _by_patterns(content):
+    if by_patterns(content):
         return _pattern_risks(content, facts.least)
+    return render_risks(content, facts.after, facts.before, facts.least)
+
+
+def render_risks(content: Mapping[str, Any], after: TableFacts | None, before: TableFacts | None, least: int) -> str:
+    """Render the risks of the release, and of the original if given."""
     if after is None:
         return ""
 
@@ -352,14 +360,12 @@ def _risks(content: Mapping[str, Any], facts: Description) -> str:
     rows = [
         line("The person easiest to find", lambda risk: risk.prosecutor.highest),
         line("A person on average", lambda risk: risk.prosecutor.average),
-        line(
-            f"Share of {after.unit} in groups of fewer than {number(facts.least)}", lambda risk: risk.prosecutor.at_risk
-        ),
+        line(f"Share of {after.unit} in groups of fewer than {number(least)}", lambda risk: risk.prosecutor.at_risk),
     ]
-    if before and isinstance(_count_at_risk(before, facts.least), str):
+    if before and isinstance(_count_at_risk(before, least), str):
         rows[-1] = (
             rows[-1][0],
-            f'<span class="figure">{_count_at_risk(before, facts.least)} {after.unit}</span>',
+            f'<span class="figure">{_count_at_risk(before, least)} {after.unit}</span>',
             rows[-1][2],
         )
     columns = ["Risk", *(["Original"] if before else []), "Release"]
@@ -406,7 +412,11 @@ def _risk(share: float, kind: str) -> str:
 
 
 def _attacks(content: Mapping[str, Any], facts: Description) -> str:
-    after, before = facts.after, facts.before
+    return render_attacks(content, facts.after, facts.before, facts.least)
+
+
+def render_attacks(content: Mapping[str, Any], after: TableFacts | None, before: TableFacts | None, least: int) -> str:
+    """Render attacks on the release, and on the original if given."""
     if after is None or not after.attacks:
         return ""
     earlier = {(attack.name, attack.column): attack for attack in before.attacks} if before else {}
@@ -415,8 +425,8 @@ def _attacks(content: Mapping[str, Any], facts: Description) -> str:
         words = ATTACKS.get(attack.name, prose(attack.name))
         cells = [f"{words} <small>({text(attack.column, 60)})</small>"]
         if before:
-            cells.append(_exposed(earlier.get((attack.name, attack.column)), "before", facts.least))
-        cells += [_exposed(attack, "after", facts.least), percent(attack.baseline / max(attack.people, 1))]
+            cells.append(_exposed(earlier.get((attack.name, attack.column)), "before", least))
+        cells += [_exposed(attack, "after", least), percent(attack.baseline / max(attack.people, 1))]
         rows.append(cells)
     columns = ["Attack", *(["Original"] if before else []), "Release", "Without any table"]
     unit = "people, each counted once" if after.unit == "people" else "rows, where every row is a person"
@@ -476,7 +486,8 @@ def _columns(content: Mapping[str, Any], facts: Description, explained: bool) ->
     if note and not explained:
         note += (
             "<p>What the loss would be without a column, or with a smaller parameter: <code>shoal explain</code> draws "
-            "it, and <code>shoal release --explain</code> puts the picture here. It takes a minute or two.</p>"
+            "it, and <code>shoal release --internal-report --explain</code> puts the picture here. It takes "
+            "a minute or two.</p>"
         )
     columns = ("Column", "Published", "Different values", "Detail lost")
     return note + table("Columns, and what became of them", columns, rows, "bars stacked")
@@ -506,14 +517,14 @@ def _distributions(facts: Description) -> str:
         distribution = column.distribution
         if distribution is None:
             continue
-        top = max(max(cell.before, cell.after) for cell in distribution.cells) / distribution.rows
-        rows = [
-            (
-                text(cell.label, 60),
-                _relative(cell.before / distribution.rows, top, "before"),
-                _relative(cell.after / distribution.rows, top, "after"),
-            )
+        shares = [
+            (cell.label, cell.before / distribution.source_rows, cell.after / distribution.rows)
             for cell in distribution.cells
+        ]
+        top = max(max(before, after) for _, before, after in shares)
+        rows = [
+            (text(label, 60), relative_bar(before, top, "before"), relative_bar(after, top, "after"))
+            for label, before, after in shares
         ]
         name = text(column.name, 60)
         words = f"{name}: {percent(distribution.moved)} of the rows would have to move for the two to be the same."
@@ -521,16 +532,18 @@ def _distributions(facts: Description) -> str:
         parts.append(f"<h3>{name}</h3>{figure(listing, words)}")
     if not parts:
         return ""
+    unit = "rows" if facts.before is None else facts.before.unit
     note = (
-        f"<p>The original values of the released rows, against the release as a reader has to take it: a value that "
-        f"stands for several is spread evenly over them. No bar is about fewer than {number(facts.least)} rows; "
-        f"smaller ones were joined. Rows that were left out are not shown. Bars are drawn to the longest one of their "
-        f"column; the figure beside a bar is the share of the rows.</p>"
+        f"<p>All rows of the original, also those that were left out, against the release as a reader has to take it: "
+        f"a value that stands for several is spread evenly over them. No bar is about fewer than {number(facts.least)} "
+        f"{unit}; smaller ones were joined. A column that is * in every row is not drawn. Bars are drawn to the "
+        f"longest one of their column; the figure beside a bar is the share of the rows.</p>"
     )
     return note + LEGEND + "".join(parts)
 
 
-def _relative(share: float, top: float, kind: str) -> str:
+def relative_bar(share: float, top: float, kind: str) -> str:
+    """Draw a bar in relation to the longest one, with its share."""
     return f'{bar(share / top if top else 0.0, kind)}<span class="figure">{percent(share)}</span>'
 
 
@@ -552,7 +565,10 @@ def _particulars(content: Mapping[str, Any]) -> str:
     if "output" in content:
         rows.append(("Released file", text(content["output"]["name"])))
         rows.append(("Its SHA-256", f"<code>{prose(content['output']['sha256'])}</code>"))
-    how = "<p>The certificate beside the table says the same for machines; <code>shoal check</code> verifies it.</p>"
+    how = (
+        "<p><code>shoal release --json</code> gives the same to machines. The certificate beside the table has what "
+        "the release tells by itself; <code>shoal check</code> verifies it.</p>"
+    )
     return table("For the record", ("What", "Value"), rows, "record") + how
 
 

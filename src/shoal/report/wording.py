@@ -9,6 +9,7 @@ from typing import Any
 from shoal.methods import METHODS
 from shoal.models import MODELS
 from shoal.render.html import number, prose, text
+from shoal.results.release import minimized_measure
 from shoal.runtime.templates import fill_template
 from shoal.table.method_facts import MethodFacts, SearchFacts
 
@@ -79,20 +80,26 @@ def method_sentence(method: Mapping[str, Any], facts: MethodFacts) -> str:
     if method.get("parameters", {}).get("choose") == "private":
         return _PRIVATE_CHOICE
     if name in _METHODS:
-        return " ".join(filter(None, (_METHODS[name], search_sentence(facts.get(SearchFacts)))))
+        search = search_sentence(facts.get(SearchFacts), minimized_measure(method))
+        return " ".join(filter(None, (_METHODS[name], search)))
     if name in METHODS:
         about = inspect.getdoc(METHODS[name]) or ""
         return prose(" ".join(about.split("\n\n")[0].split()), 400)
     return f"The method was {prose(name)}."
 
 
-def search_sentence(search: SearchFacts | None) -> str:
-    """Describe how good the levels of a search are; empty without a search."""
+def search_sentence(search: SearchFacts | None, measure: str = "") -> str:
+    """Describe how good the levels of a search are; empty without a search.
+
+    ``measure`` is what the search minimized, where that is not ncp.
+    """
     if search is None:
         return ""
     if search.optimal:
+        measured = f", measured by {prose(measure)}" if measure else ""
         return (
-            "Of all degrees that the plan allows and that meet the conditions below, those that lose least were taken."
+            f"Of all degrees that the plan allows and that meet the conditions below, those that lose least were "
+            f"taken{measured}."
         )
     return (
         f"The search was cut short: the degrees that were taken lose {search.loss:.6g}, and it is proven only that "

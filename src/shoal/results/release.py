@@ -1,7 +1,8 @@
-"""Release: the published table, its certificate, loss and risk.
+"""Release: the published table, its certificate, and the owner's figures.
 
-The certificate has no time and no path of the machine, so that the same input, plan and version give the same
-certificate, byte by byte.
+The certificate is published: it is a function of the released table and the public plan
+(:mod:`shoal.results.external`). The figures are for the owner of the release: they also tell of the source, of rows
+that were left out, and of the search. They have no time and no path of the machine.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,6 +24,7 @@ from shoal.verification.check import read_as_missing_warnings
 
 if TYPE_CHECKING:
     from shoal.plan.plan import Plan
+    from shoal.results.external import ExternalFacts
     from shoal.results.report_facts import Description
 
 Table = TypeVar("Table")
@@ -33,13 +36,14 @@ LOSS_WARNING_THRESHOLD = 0.5
 
 @dataclass(frozen=True, repr=False)
 class Certificate(Displayable):
-    """Certificate of a release: plan, method, verification; ready for JSON.
+    """Certificate of a release: its promises, as published; ready for JSON.
 
-    ``facts`` are those that the method reported; ``content`` has their plain values.
+    ``former`` are entries that certificates of earlier versions had. They are for the owner of a release, are never
+    written, and raise a warning when they are read.
     """
 
     content: Mapping[str, Any]
-    facts: MethodFacts = field(default=MethodFacts(), compare=False)
+    former: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     def adding(self, **entries: Any) -> Certificate:
         """Return the certificate with further entries."""
@@ -50,32 +54,44 @@ class Certificate(Displayable):
         return json.dumps(self.content, indent=2, ensure_ascii=False) + "\n"
 
     def __getitem__(self, key: str) -> Any:
-        return self.content[key]
+        if key in self.content or key not in self.former:
+            return self.content[key]
+        warnings.warn(
+            f"{key!r} is no part of a certificate, as a release does not tell it. Read it from the figures of the "
+            f"release (release.figures[{key!r}]), or from `shoal release --json`.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return self.former[key]
 
     def summary(self) -> Summary:
-        """Return models, figures, loss and risk for display."""
-        content = self.content
-        labels = (("released", "rows released"), ("suppressed", "left out"), ("groups", "groups"))
-        figures = [(label, content[key]) for key, label in (*labels, ("smallest_group", "rows in the smallest"))
-                   if key in content]  # fmt: skip
-        models = [
-            (
-                model["name"],
-                ", ".join(f"{key} = {value}" for key, value in model["parameters"].items()),
-                model["holds"],
-                ", ".join(f"{key} = {_short(value)}" for key, value in model["effective"].items()),
-            )
-            for model in content.get("models", ())
-        ]
-        grids = [Grid("Models", ("model", "asked for", "holds", "the table has"), models)] if models else []
-        costs = [("loss", name, value) for name, value in content.get("loss", {}).items()]
-        costs += [("risk", name, value) for name, value in content.get("risk", {}).items()]
-        if costs:
-            grids.append(Grid("What it costs, and what risk remains", ("", "measure", "value"), costs))
-        method = content.get("method", {}).get("name", "")
-        partial_knowledge = partial_knowledge_sentence(content)
-        sentences = [*([f"Method: {method}."] if method else []), *([partial_knowledge] if partial_knowledge else [])]
-        return Summary("Certificate", figures, sentences, grids)
+        """Return models, figures and risk for display."""
+        return _summary("Certificate", self.content)
+
+
+def _summary(title: str, content: Mapping[str, Any]) -> Summary:
+    """Return models, figures, loss and risk for display, as far as known."""
+    labels = (("released", "rows released"), ("suppressed", "left out"), ("groups", "groups"))
+    figures = [(label, content[key]) for key, label in (*labels, ("smallest_group", "rows in the smallest"))
+               if key in content]  # fmt: skip
+    models = [
+        (
+            model["name"],
+            ", ".join(f"{key} = {value}" for key, value in model["parameters"].items()),
+            model["holds"],
+            ", ".join(f"{key} = {_short(value)}" for key, value in model["effective"].items()),
+        )
+        for model in content.get("models", ())
+    ]
+    grids = [Grid("Models", ("model", "asked for", "holds", "the table has"), models)] if models else []
+    costs = [("loss", name, value) for name, value in content.get("loss", {}).items()]
+    costs += [("risk", name, value) for name, value in content.get("risk", {}).items()]
+    if costs:
+        grids.append(Grid("What it costs, and what risk remains", ("", "measure", "value"), costs))
+    method = content.get("method", {}).get("name", "")
+    partial_knowledge = partial_knowledge_sentence(content)
+    sentences = [*([f"Method: {method}."] if method else []), *([partial_knowledge] if partial_knowledge else [])]
+    return Summary(title, figures, sentences, grids)
 
 
 @dataclass(frozen=True, repr=False)
@@ -91,7 +107,14 @@ class ReleaseResult(Displayable, Generic[Table]):
     seconds
         The duration of each step.
     description
-        The facts for the report; None where no report was requested.
+        The facts of the internal report, about original and release; None where no report was requested.
+    figures
+        All figures of the release, for its owner: also those about the source, rows that were left out, people, losses
+        and bounds. They are not published.
+    facts
+        The facts that the method reported; ``figures`` has their plain values.
+    external
+        The facts of the external report, which follow from the released table.
     plan
         The plan, where the table is in memory.
     notes
@@ -108,17 +131,20 @@ class ReleaseResult(Displayable, Generic[Table]):
     notes: tuple[Mapping[str, str], ...] = ()
     plan: Plan | None = field(default=None, compare=False)
     verified: Any = field(default=None, compare=False, repr=False)
+    figures: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    facts: MethodFacts = field(default=MethodFacts(), compare=False, repr=False)
+    external: ExternalFacts | None = field(default=None, compare=False, repr=False)
 
     @property
     def utility(self) -> Mapping[str, float]:
         """All loss measures that apply; empty where the method may not report."""
-        loss: Mapping[str, float] = self.certificate.content.get("loss", {})
+        loss: Mapping[str, float] = self.figures.get("loss", {})
         return loss
 
     @property
     def risk(self) -> Mapping[str, float]:
         """Highest and average prosecutor risk, given all quasi-identifiers."""
-        risk: Mapping[str, float] = self.certificate.content.get("risk", {})
+        risk: Mapping[str, float] = self.figures.get("risk", {})
         return risk
 
     @property
@@ -128,9 +154,9 @@ class ReleaseResult(Displayable, Generic[Table]):
         Both are in the measure that the method minimizes. Without a proof ``optimal`` is False, and without a bound
         ``lower_bound`` is None.
         """
-        if bound := self.certificate.content.get("bound"):
+        if bound := self.figures.get("bound"):
             return {"optimal": bound["optimal"], "lower_bound": bound["lower_bound"]}
-        search = self.certificate.facts.get(SearchFacts)
+        search = self.facts.get(SearchFacts)
         if search is None:
             return {"optimal": False, "lower_bound": None}
         return {"optimal": search.optimal, "lower_bound": search.lower_bound}
@@ -138,8 +164,8 @@ class ReleaseResult(Displayable, Generic[Table]):
     @property
     def warnings(self) -> list[dict[str, str]]:
         """Warnings for users, each with a code for programs and a text."""
-        facts = self.certificate.facts
-        found = [*(dict(note) for note in self.notes), *utility_warnings(self.certificate.content)]
+        facts = self.facts
+        found = [*(dict(note) for note in self.notes), *utility_warnings(self.figures)]
         warned, search = facts.get(WarningFacts), facts.get(SearchFacts)
         if warned is not None:
             found.append({"code": "method", "text": warned.warning})
@@ -149,20 +175,20 @@ class ReleaseResult(Displayable, Generic[Table]):
                 f"loses less than {search.lower_bound:.6g}."
             )
             found.append({"code": "not-optimal", "text": text})
-        found += read_as_missing_warnings(self.certificate.content.get("read_as_missing", {}))
-        found += review_warnings(self.certificate.content)
-        return found + intruder_warnings(self.certificate.content) + people_warnings(self.certificate.content)
+        found += read_as_missing_warnings(self.figures.get("read_as_missing", {}))
+        found += review_warnings(self.figures)
+        return found + intruder_warnings(self.figures) + people_warnings(self.figures)
 
     def summary(self) -> Summary:
         """Return figures, loss, bounds and warnings for display."""
-        summary = self.certificate.summary()
+        summary = _summary("Release", self.figures)
         sentences = [
             *summary.sentences,
-            *bound_sentences(self.certificate.content),
+            *bound_sentences(self.figures),
             *(f"Warning: {warning['text']}" for warning in self.warnings),
         ]
         where = "The table is in .table." if self.path is None else f"The table is in {path_or_address(self.path)!r}."
-        return replace(summary, title="Release", sentences=[*sentences, where])
+        return replace(summary, sentences=[*sentences, where])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the machine-readable answer of ``shoal release --json``."""
@@ -171,7 +197,7 @@ class ReleaseResult(Displayable, Generic[Table]):
             "bound", "risk", "models", "people", "intersection", "pseudonyms", "folded",
             "read_as_missing",
         )  # fmt: skip
-        content = {key: self.certificate.content[key] for key in keys if key in self.certificate.content}
+        content = {key: self.figures[key] for key in keys if key in self.figures}
         content |= self.search
         content["warnings"] = self.warnings
         content["seconds"] = dict(self.seconds)
@@ -191,9 +217,9 @@ def review_warnings(content: Mapping[str, Any]) -> list[dict[str, str]]:
 
 
 def utility_warnings(content: Mapping[str, Any]) -> list[dict[str, str]]:
-    """Return the warnings about little utility in a certificate.
+    """Return the warnings about little utility.
 
-    Each has a code and a text.
+    ``content`` is a certificate or the owner's figures. Each warning has a code and a text.
     """
     found = []
     hidden = content.get("hidden_columns", [])
@@ -213,7 +239,7 @@ def utility_warnings(content: Mapping[str, Any]) -> list[dict[str, str]]:
         )
         found.append({"code": "half-lost", "text": text})
     for name in content.get("nothing_learned", []):
-        text = f"Nothing can be learned about {name!r}: its values have the same shares in every group."
+        text = f"Nothing can be learned about {name!r}: each of its values has the same share in every group."
         found.append({"code": "nothing-learned", "text": text})
     return found
 
@@ -228,7 +254,7 @@ def partial_knowledge_sentence(content: Mapping[str, Any]) -> str:
     if not limited or len(limited) < len(models):
         return ""
     unit = "people" if content.get("people") else "rows"
-    least = min(model["effective"]["k"] for model in limited)
+    least = min(model["effective"].get("k", model["parameters"]["k"]) for model in limited)
     known = [model["parameters"]["known"] for model in limited if "known" in model["parameters"]]
     attacker = f"at most {min(known)} of the quasi-identifiers" if known else "no more than one of the key sets"
     return (
@@ -236,6 +262,19 @@ def partial_knowledge_sentence(content: Mapping[str, Any]) -> str:
         f"covered: they tell {counted(content['groups'], 'group')} apart, the smallest of "
         f"{content['smallest_group']:,}."
     )
+
+
+def minimized_measure(method: Mapping[str, Any]) -> str:
+    """Describe the measure that a method minimizes; empty if it is plain ncp.
+
+    Nothing is proven about ncp where the plan has weights, or another measure.
+    """
+    parameters = method.get("parameters", {})
+    weights = parameters.get("weights") or {}
+    words = [str(parameters.get("loss", "ncp"))]
+    words += [f"aggregated by {parameters['aggregate']}"] if parameters.get("aggregate") else []
+    words += ["with the plan's weights"] if any(weight != 1 for weight in weights.values()) else []
+    return "" if words == ["ncp"] else " ".join(words)
 
 
 def bound_sentences(content: Mapping[str, Any]) -> list[str]:
@@ -248,7 +287,10 @@ def bound_sentences(content: Mapping[str, Any]) -> list[str]:
     bound = content["bound"]
     lost, measure = f"{bound['loss']:.4g}", bound["measure"]
     ncp = content.get("loss", {}).get("ncp")
-    if ncp is not None and measure.startswith("ncp,") and f"{ncp:.4g}" != lost:  # two figures of the same name
+    weights = content.get("method", {}).get("parameters", {}).get("weights") or {}
+    if any(weight != 1 for weight in weights.values()):
+        measure = f"{measure}, with the plan's weights; of the losses without weights nothing is proven"
+    elif ncp is not None and measure.startswith("ncp,") and f"{ncp:.4g}" != lost:  # two figures of the same name
         measure = f"{measure}; the ncp of {ncp:.4g} is their geometric mean"
     if bound["optimal"]:
         return [f"The release loses {lost} ({measure}); no release of this kind can lose less: this is proven."]

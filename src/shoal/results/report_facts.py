@@ -1,9 +1,10 @@
-"""Facts for the report of a release, in figures that may be published.
+"""Facts of a release for its owner, about the original and the release.
 
 They are sizes of groups, risks and attacks before and after, the loss of each column, and the distributions of columns
-before and after. No cell of a distribution has fewer than ``least`` released rows: smaller ones are joined with their
-neighbours in the hierarchy, so that none can be found by subtraction either. For the same reason, suppressed rows are
-in no distribution. Where the guarantee of the method forbids facts about the source, none are computed.
+before and after. They are in the internal report, which is not published: the original is all rows of the source, so
+that a minority that was left out can be seen. No cell of a distribution is about fewer than ``least`` rows, or people
+where the models count people: smaller ones are joined with their neighbours in the hierarchy. Where the guarantee of
+the method forbids facts about the source, none are computed.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from shoal.risk.attacks import AttackResult, background_knowledge, homogeneity, 
 from shoal.risk.attacks_people import attack_values
 from shoal.risk.reidentification import Reidentification, reidentification, reidentification_of_people
 from shoal.schema import TOP, Ladder, Role, Schema
-from shoal.table import ByGroup, ByLevel, ByPattern, FrequencySet, Groups, Recoding, released_combinations
+from shoal.table import ByGroup, ByLevel, ByPattern, FrequencySet, Groups, Recoding
 from shoal.table.groups import Histogram
 from shoal.utility.labels import parse_numbers, read_labels
 from shoal.utility.loss import published, weighted_sums
@@ -73,15 +74,19 @@ class Cell:
 
 @dataclass(frozen=True)
 class Distribution:
-    """Cells of a column, in the order of its values."""
+    """Cells of a column, in the order of its values.
+
+    ``rows`` is the number of released rows, ``source_rows`` that of the source.
+    """
 
     rows: int
+    source_rows: int
     cells: tuple[Cell, ...]
 
     @property
     def moved(self) -> float:
         """Total variation: the share of rows in different cells before and after."""
-        return sum(abs(cell.before - cell.after) for cell in self.cells) / 2 / self.rows
+        return sum(abs(cell.before / self.source_rows - cell.after / self.rows) for cell in self.cells) / 2
 
 
 @dataclass(frozen=True)
@@ -91,12 +96,13 @@ class ColumnFacts:
     Attributes
     ----------
     values, labels
-        The number of distinct values of the released rows in the original, and in the release. Suppressed rows are not
-        counted: the difference would disclose that somebody had a unique value.
+        The number of distinct values in the original, and of labels in the release.
     level, height
         The level of the hierarchy at which it is published, where that is one level, and the highest.
     lost
         The share of its detail that is lost: 0 is none (the value itself), 1 is all (`*`), over all rows.
+    distribution
+        None for a column that is `*` in every row: the release tells nothing of it.
     """
 
     name: str
@@ -116,7 +122,7 @@ class Description:
     Attributes
     ----------
     least
-        The minimum number of rows of a cell of a distribution.
+        The minimum number of rows, or people, of a cell of a distribution.
     before, after
         The original and the released table; None where nothing may be disclosed, or groups are not what is published.
     columns
@@ -138,16 +144,15 @@ def describe(problem: Problem, recoding: Recoding, checked: CheckResult, *, reve
     bare = describe_columns(problem.schema, problem.model, checked)
     least = bare.least
     patterns = isinstance(recoding, ByPattern)
-    edges = _edges(least)
+    edges = size_edges(least)
     after = None if checked.found is None or patterns else table_facts(checked.found, edges, least)
     before, columns = None, bare.columns
     if reveals_source:
         sizes = [dictionary.size for dictionary in frequencies.quasi]
         before = table_facts(frequencies.group(frequencies.codes, sizes)[1], edges, least)
         quasi = {facts.name: facts for facts in _quasi_identifiers(problem, recoding, least)}
-        released_values = frequencies.secrets[released_combinations(recoding)]
         sensitive = {
-            dictionary.name: len(np.unique(released_values[released_values[:, s] >= 0, s]))
+            dictionary.name: len(dictionary.text)
             for s, dictionary in enumerate(frequencies.sensitive)
             if frequencies.domains[s].people is None
         }
@@ -161,18 +166,19 @@ def describe_columns(schema: Schema, model: AllOf, checked: CheckResult) -> Desc
     These are its columns, without distributions.
     """
     columns = tuple(ColumnFacts(name, column.role) for name, column in schema.columns.items())
-    return Description(_min_cell_rows(model, checked), None, None, columns)
+    return Description(min_cell_rows(model, checked.smallest_group), None, None, columns)
 
 
-def _min_cell_rows(model: AllOf, checked: CheckResult) -> int:
+def min_cell_rows(model: AllOf, smallest_group: int) -> int:
+    """Return the smallest number of rows that a figure may be about."""
     required = max((int(part.parameters.get("k", 0)) for part in model.parts), default=0)
-    return required if required > 1 else max(checked.smallest_group, MIN_CELL_ROWS)
+    return required if required > 1 else max(smallest_group, MIN_CELL_ROWS)
 
 
 # -- tables ------------------------------------------------------------------------------------------
 
 
-def _edges(least: int) -> list[int]:
+def size_edges(least: int) -> list[int]:
     """Return the lower ends of size bands: 1, 2, least, and larger steps."""
     return sorted({1, 2, least, *(least * factor for factor in (2, 5, 10, 100))})
 
@@ -227,17 +233,20 @@ def _quasi_identifiers(problem: Problem, recoding: Recoding, least: int) -> list
     frequencies, ladders, schema = problem.frequencies, problem.ladders, problem.schema
     fate = published(frequencies, ladders, recoding)
     covered = weighted_sums(fate.count, fate.share) / fate.count.sum()
+    has_people = bool(frequencies.domains) and frequencies.domains[-1].people is not None
     facts = []
     for j, (dictionary, ladder) in enumerate(zip(frequencies.quasi, ladders, strict=True)):
         leaf = float(ladder.share[0].min())
         lost = min(max((float(covered[j]) - leaf) / (1 - leaf), 0.0), 1.0) if leaf < 1 else 0.0
-        before, labels, count, expected = _marginal(frequencies, ladder, recoding, j, schema)
+        before = _counts(frequencies.codes[:, j], frequencies.count, len(ladder.labels[0]))
+        labels, count, expected = _marginal(frequencies, ladder, recoding, j, schema)
+        size = CellSize(before, (frequencies.codes[:, j], frequencies.secrets[:, -1]) if has_people else None)
         distribution = None
-        if not isinstance(recoding, ByPattern):
+        if not isinstance(recoding, ByPattern) and labels != (TOP,):
             if expected is not None:
-                distribution = _by_hierarchy(before, expected, ladder, least)
+                distribution = _by_hierarchy(before, expected, ladder, least, size)
             else:
-                distribution = _by_bins(ladder.labels[0], before, labels, count, least)
+                distribution = _by_bins(ladder.labels[0], before, labels, count, least, size)
         level = recoding.levels[j] if isinstance(recoding, ByLevel) else None
         facts.append(
             ColumnFacts(
@@ -254,34 +263,54 @@ def _quasi_identifiers(problem: Problem, recoding: Recoding, least: int) -> list
     return facts
 
 
+class CellSize:
+    """Number of rows, or of different people, with some values of a column.
+
+    ``owners`` are the value and the person of each combination, where people are counted.
+    """
+
+    def __init__(
+        self,
+        count: npt.NDArray[np.int64],
+        owners: tuple[npt.NDArray[np.signedinteger], npt.NDArray[np.signedinteger]] | None = None,
+    ) -> None:
+        self._count, self._people = count, None
+        if owners is not None:
+            pairs = np.unique(np.stack(owners, axis=1), axis=0)
+            starts = np.searchsorted(pairs[:, 0], np.arange(1, len(count)))
+            self._people = np.split(pairs[:, 1], starts)
+
+    def __call__(self, leaves: npt.NDArray[np.int64]) -> int:
+        """Return the number for some values."""
+        if self._people is None or not len(leaves):
+            return int(self._count[leaves].sum())
+        return len(np.unique(np.concatenate([self._people[leaf] for leaf in leaves.tolist()])))
+
+
 Labels = tuple[str | None, ...]
-Marginal = tuple[npt.NDArray[np.int64], Labels, npt.NDArray[np.int64], npt.NDArray[np.float64] | None]
+Marginal = tuple[Labels, npt.NDArray[np.int64], npt.NDArray[np.float64] | None]
 
 
 def _marginal(frequencies: FrequencySet, ladder: Ladder, recoding: Recoding, j: int, schema: Schema) -> Marginal:
-    """Return the marginal distributions of one column.
+    """Return the marginal distribution of one column in the release.
 
-    They are: released rows by original value; distinct labels; the rows of each label; and the expected rows of each
-    value. The rows of a label are divided evenly over the values that it covers, as a reader without further knowledge
-    would do. The last result is None where a label covers no value (a mean, say), and where it would take too long.
+    It is: distinct labels; the rows of each label; and the expected rows of each value. The rows of a label are divided
+    evenly over the values that it covers, as a reader without further knowledge would do. The last result is None where
+    a label covers no value (a mean, say), and where it would take too long.
     """
     name, leaves = frequencies.quasi[j].name, len(ladder.labels[0])
     if isinstance(recoding, ByLevel):
         is_released = recoding.group >= 0
-        before = _counts(frequencies.codes[is_released, j], frequencies.count[is_released], leaves)
-        present = before > 0
+        kept = _counts(frequencies.codes[is_released, j], frequencies.count[is_released], leaves)
         codes = ladder.codes[recoding.levels[j]]
-        count = _counts(codes, before, ladder.size(recoding.levels[j]))
-        width = np.bincount(codes[present], minlength=len(count))
-        expected = np.where(present, count[codes] / np.maximum(width[codes], 1), 0.0)
+        count = _counts(codes, kept, ladder.size(recoding.levels[j]))
+        width = np.bincount(codes, minlength=len(count))
         published_codes = np.flatnonzero(count)
         return (
-            before,
             tuple(ladder.labels[recoding.levels[j]][code] for code in published_codes.tolist()),
             count[published_codes],
-            expected,
+            count[codes] / width[codes],
         )
-    before = _counts(frequencies.codes[recoding.row, j], recoding.count, leaves)
     texts = _texts(recoding, j)
     rows = np.bincount(recoding.group, weights=recoding.count, minlength=len(texts)).astype(np.int64)
     totals: dict[str | None, int] = {}
@@ -290,13 +319,12 @@ def _marginal(frequencies: FrequencySet, ladder: Ladder, recoding: Recoding, j: 
             totals[text] = totals.get(text, 0) + text_rows
     labels, count = tuple(totals), np.asarray(list(totals.values()), np.int64)
     if len(labels) * (leaves + len(labels)) > MAX_PAIRS:
-        return before, labels, count, None
-    present = before > 0
-    covers = read_labels(labels, ladder.labels[0], schema.columns[name].hierarchy, name).covers & present
+        return labels, count, None
+    covers = read_labels(labels, ladder.labels[0], schema.columns[name].hierarchy, name).covers
     width = covers.sum(axis=1)
     if not width.all():
-        return before, labels, count, None
-    return before, labels, count, (count / width) @ covers
+        return labels, count, None
+    return labels, count, (count / width) @ covers
 
 
 def _texts(recoding: ByGroup, j: int) -> list[str | None]:
@@ -310,19 +338,23 @@ def _counts(codes: npt.NDArray[np.signedinteger], weight: npt.NDArray[np.int64],
 
 
 def _by_hierarchy(
-    before: npt.NDArray[np.int64], expected: npt.NDArray[np.float64], ladder: Ladder, least: int
+    before: npt.NDArray[np.int64], expected: npt.NDArray[np.float64], ladder: Ladder, least: int, size: CellSize
 ) -> Distribution | None:
-    cells = safe_cells(before, ladder, least)
+    cells = safe_cells(before, ladder, least, size)
     if not cells:
         return None
     published_cells = tuple(
         Cell(label, int(before[leaves].sum()), float(expected[leaves].sum())) for label, leaves in cells
     )
-    return Distribution(int(before.sum()), published_cells)
+    return Distribution(round(float(expected.sum())), int(before.sum()), published_cells)
 
 
-def safe_cells(count: npt.NDArray[np.int64], ladder: Ladder, least: int) -> list[tuple[str, npt.NDArray[np.int64]]]:
+def safe_cells(
+    count: npt.NDArray[np.int64], ladder: Ladder, least: int, size: CellSize | None = None
+) -> list[tuple[str, npt.NDArray[np.int64]]]:
     """Join the values of a column into cells of at least ``least`` rows.
+
+    ``size`` counts what a cell is about, by default rows.
 
     The cells nest in every label of the hierarchy. From the lowest level up, the small cells under one label become
     one; where that is still too small, the smallest of their neighbours under the label joins them, and where all have
@@ -338,6 +370,7 @@ def safe_cells(count: npt.NDArray[np.int64], ladder: Ladder, least: int) -> list
     >>> [label for label, _ in safe_cells(np.array([1, 2, 9, 5, 4]), ladder, 3)]
     ['<30', '33', '37', '41']
     """
+    size = CellSize(count) if size is None else size
     present = np.flatnonzero(count)
     if not len(present):
         return []
@@ -357,35 +390,32 @@ def safe_cells(count: npt.NDArray[np.int64], ladder: Ladder, least: int) -> list
         for code, family in under.items():
             label = ladder.labels[level][code]
             max_cells = MAX_CELLS if level == ladder.height else len(family)
-            cells += _join(family, count, least, label, max_cells)
+            cells += _join(family, size, least, label, max_cells)
     cells.sort(key=lambda cell: (cell[0].startswith(OTHER_VALUES), int(cell[1].min())))
-    return cells if all(count[leaves].sum() >= least for _, leaves in cells) else []
+    return cells if all(size(leaves) >= least for _, leaves in cells) else []
 
 
 def _join(
-    family: list[tuple[str, npt.NDArray[np.int64]]],
-    count: npt.NDArray[np.int64],
-    least: int,
-    label: str | None,
-    max_cells: int,
+    family: list[tuple[str, npt.NDArray[np.int64]]], size: CellSize, least: int, label: str | None, max_cells: int
 ) -> list[tuple[str, npt.NDArray[np.int64]]]:
     """Join the cells under one label to at least ``least`` rows, if possible.
 
     At most ``max_cells`` cells remain.
     """
-    ordered = sorted(family, key=lambda cell: (int(count[cell[1]].sum()), int(cell[1].min())))
-    rest = [cell for cell in ordered if count[cell[1]].sum() < least]
+    ordered = sorted(family, key=lambda cell: (size(cell[1]), int(cell[1].min())))
+    rest = [cell for cell in ordered if size(cell[1]) < least]
     left = ordered[len(rest) :]
-    rows_in_rest = sum(int(count[leaves].sum()) for _, leaves in rest)
-    while left and ((rest and rows_in_rest < least) or len(left) + bool(rest) > max_cells):
-        rows_in_rest += int(count[left[0][1]].sum())
+
+    def merged() -> npt.NDArray[np.int64]:
+        return np.sort(np.concatenate([cell[1] for cell in rest]))
+
+    while left and ((rest and size(merged()) < least) or len(left) + bool(rest) > max_cells):
         rest.append(left.pop(0))
     if not rest:
         return left
-    leaves = np.sort(np.concatenate([cell[1] for cell in rest]))
     if not left:
-        return [("all values" if label == TOP else _label_text(label), leaves)]
-    return [*left, (OTHER_VALUES if label in (TOP, None) else f"{OTHER_VALUES} of {label}", leaves)]
+        return [("all values" if label == TOP else _label_text(label), merged())]
+    return [*left, (OTHER_VALUES if label in (TOP, None) else f"{OTHER_VALUES} of {label}", merged())]
 
 
 def _label_text(label: str | None) -> str:
@@ -398,6 +428,7 @@ def _by_bins(
     labels: Sequence[str | None],
     count: npt.NDArray[np.int64],
     least: int,
+    size: CellSize,
 ) -> Distribution | None:
     """Bin numbers that are published as other numbers, such as means.
 
@@ -408,19 +439,23 @@ def _by_bins(
     known = ~np.isnan(one)
     if np.isnan(two).any() or (before[~known] > 0).any():
         return None
-    ends = _round_ends(float(one[before > 0].min()), float(one[before > 0].max()))
-    bins_before = _counts(np.searchsorted(ends, one[known], side="right"), before[known], len(ends) + 1)
+    leaves = np.flatnonzero(known & (before > 0))
+    ends = _round_ends(float(one[leaves].min()), float(one[leaves].max()))
+    leaf_bin = np.searchsorted(ends, one[leaves], side="right")
     bins_after = _counts(np.searchsorted(ends, two, side="right"), count, len(ends) + 1)
-    cells: list[Cell] = []
+    cells: list[tuple[Cell, int]] = []
     low: float | None = None
-    rows_before = rows_after = 0
+    first = 0
     for index in range(len(ends) + 1):
-        rows_before, rows_after = rows_before + int(bins_before[index]), rows_after + int(bins_after[index])
-        if index == len(ends) or (rows_before >= least and bins_before[index + 1 :].sum() >= least):
+        inside = leaves[(leaf_bin >= first) & (leaf_bin <= index)]
+        if index == len(ends) or (size(inside) >= least and size(leaves[leaf_bin > index]) >= least):
             high = None if index == len(ends) else float(ends[index])
-            cells.append(Cell(_interval(low, high), rows_before, float(rows_after)))
-            low, rows_before, rows_after = high, 0, 0
-    return Distribution(int(before.sum()), tuple(cells)) if all(cell.before >= least for cell in cells) else None
+            after = float(bins_after[first : index + 1].sum())
+            cells.append((Cell(_interval(low, high), int(before[inside].sum()), after), size(inside)))
+            low, first = high, index + 1
+    if any(cell_size < least for _, cell_size in cells):
+        return None
+    return Distribution(int(count.sum()), int(before.sum()), tuple(cell for cell, _ in cells))
 
 
 def _round_ends(low: float, high: float) -> npt.NDArray[np.float64]:

@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.schema import Ladder
-from shoal.table import ByPattern, FrequencySet, Recoding
+from shoal.table import FrequencySet, Recoding
 from shoal.table.groups import group_keys
 from shoal.utility.loss import published
 
 MAX_VARIATION_WITHOUT_SIGNAL = 0.01
-"""Mean total variation between groups and the whole table up to which nothing is learned of a column."""
+"""Largest share of the rows of any value that are not where equal shares would put them, with nothing to learn."""
 
 
 def hidden_columns(frequencies: FrequencySet, ladders: tuple[Ladder, ...], recoding: Recoding) -> list[str]:
@@ -34,14 +34,18 @@ def hidden_columns(frequencies: FrequencySet, ladders: tuple[Ladder, ...], recod
     ]
 
 
-def columns_with_no_signal(frequencies: FrequencySet, recoding: Recoding, names: tuple[str, ...]) -> list[str]:
-    """Return the sensitive columns with the same shares in every group.
+def columns_with_no_signal(
+    frequencies: FrequencySet,
+    row: npt.NDArray[np.int64],
+    group: npt.NDArray[np.int64],
+    count: npt.NDArray[np.int64],
+    names: tuple[str, ...],
+) -> list[str]:
+    """Return the sensitive columns whose values all have equal shares everywhere.
 
-    Columns of one value are not included.
+    ``row``, ``group`` and ``count`` are the combination, group and number of rows of released entries. Columns of one
+    value are not included.
     """
-    if isinstance(recoding, ByPattern):
-        return []
-    row, group, count = _entries(frequencies, recoding)
     found = []
     for index, dictionary in enumerate(frequencies.sensitive):
         value = frequencies.secrets[row, index]
@@ -51,7 +55,7 @@ def columns_with_no_signal(frequencies: FrequencySet, recoding: Recoding, names:
     return found
 
 
-def _entries(
+def released_entries(
     frequencies: FrequencySet, recoding: Recoding
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Return the combination, group and number of rows of released entries."""
@@ -65,9 +69,10 @@ def _entries(
 def _variation(
     group: npt.NDArray[np.int64], value: npt.NDArray[np.signedinteger], count: npt.NDArray[np.int64]
 ) -> float:
-    """Return the mean total variation of groups from all released rows.
+    """Return the largest variation of a value between groups and all rows.
 
-    The mean is over rows.
+    That of a value is the share of its rows that would have to move for it to have the same share in every group. A
+    mean over values would not notice a rare one, of which a group may tell everything.
     """
     g, groups = group_keys(group[:, None], [int(group.max()) + 1])
     v, values = group_keys((value - value.min())[:, None], [int(value.max()) - int(value.min()) + 1])
@@ -76,8 +81,9 @@ def _variation(
     group_of_cell[cell], value_of_cell[cell] = g, v
     rows = np.bincount(cell, weights=count)
     size = np.bincount(g, weights=count, minlength=groups)
-    share = np.bincount(v, weights=count, minlength=values) / count.sum()
-    # for each group: half the sum over values of |n_gv - n_g s_v|; cells without rows add n_g s_v each
-    expected = size[group_of_cell] * share[value_of_cell]
-    absent = size.sum() - expected.sum()
-    return float((np.abs(rows - expected).sum() + absent) / 2 / count.sum())
+    total = np.bincount(v, weights=count, minlength=values)
+    # for each value: half the sum over groups of |n_gv - n_g s_v|; groups without the value add n_g s_v each
+    expected = size[group_of_cell] * (total / count.sum())[value_of_cell]
+    apart = np.bincount(value_of_cell, weights=np.abs(rows - expected), minlength=values)
+    absent = total - np.bincount(value_of_cell, weights=expected, minlength=values)
+    return float(((apart + absent) / 2 / total).max())

@@ -135,6 +135,10 @@ class CheckResult(Displayable):
     """For a release: what read it for the independent verification; the engine reads it for the models."""
     unanswered: tuple[str, ...] = ()
     """Parts of the plan's question that this table alone cannot answer, as sentences."""
+    combinations: FrequencySet | None = field(default=None, repr=False, compare=False)
+    """The table's combinations, where they are in memory."""
+    sensitive_texts: Mapping[str, Sequence[str]] = field(default_factory=dict, repr=False, compare=False)
+    """Different texts of sensitive columns, where the table is distributed."""
 
     @property
     def complete(self) -> bool:
@@ -269,7 +273,11 @@ def check_relation(
         assert engine is not None
         table = negative_zero_as_text(engine, table, schema)
     frequencies = read_frequency_set(engine, table, schema, ordered=False, counted=counted)
-    texts: dict[str, Any] = {"folded": frequencies.folded, "read_as_missing": frequencies.read_as_missing}
+    texts: dict[str, Any] = {
+        "folded": frequencies.folded,
+        "read_as_missing": frequencies.read_as_missing,
+        "combinations": frequencies,
+    }
     if schema.person and source is not None:
         frequencies = with_source_people(frequencies, source)
     model.check(frequencies.domains)

@@ -265,6 +265,11 @@ class PopulationGrid(_Grid):
         facts = GridFacts(at=recoding.facts, repeatable=True, booked=Booked(promise=promise, booking=booking))
         return replace(recoding, facts=facts)
 
+    @override
+    def declared_guarantee(self) -> Guarantee:
+        # the m of a release depends on the number of rows; that of the ledger is declared, and no larger
+        return population_guarantee(self.k, self.open_ledger().status().m)
+
     def _promise(self, problem: Problem, cells: _Cells, status: Status) -> Guarantee:
         """Return the guarantee, or raise.
 
@@ -379,6 +384,10 @@ class SampledGrid(_Grid):
     def preflight(self) -> None:
         self._promise(self.open_ledger().status())
 
+    @override
+    def declared_guarantee(self) -> Guarantee:
+        return self._promise(self.open_ledger().status())[0]
+
     def _promise(self, status: Status) -> tuple[Guarantee, Fraction]:
         """Return the guarantee of the release, and its E."""
         if self.bound is None:
@@ -434,7 +443,7 @@ class SampledGrid(_Grid):
         if self.choose == "private":
             raise PlanError(
                 "Levels that are chosen privately differ from run to run, by chance and not because of other rows: "
-                "there is nothing to rehearse. Write the levels that the certificate states into the plan, and "
+                "there is nothing to rehearse. Write the levels of the release's answer (--json) into the plan, and "
                 "choose = 'declared'."
             )
         return super().dry_run_variant()

@@ -1,0 +1,249 @@
+"""External documents: what is handed out is a function of what is published.
+
+:func:`describe_released` receives the released table as its readers have it, and the public plan, and nothing else. It
+returns the certificate and the facts of the external report. So nothing in either depends on rows that were left out,
+on hidden cells, or on what a search found. Everything else is for the owner of the release
+(:attr:`shoal.results.release.ReleaseResult.figures`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal import __version__
+from shoal.io.engines.base import Engine, Relation
+from shoal.models import AllOf, PartialKnowledge, partial_knowledge_models
+from shoal.models.partial_knowledge import CANDIDATES_KEY
+from shoal.results.public_plan import PublicPlan
+from shoal.results.release import Certificate
+from shoal.results.report_facts import TableFacts, min_cell_rows, size_edges, table_facts
+from shoal.results.usefulness import columns_with_no_signal
+from shoal.schema import TOP, Column, Role, Schema
+from shoal.table import FrequencySet
+from shoal.table.people import number_people
+from shoal.verification.check import CheckResult, ModelVerdict, check_relation
+from shoal.verification.verify import needs_original
+
+INTRUDER_WITHOUT_LIST = "somebody who looks for one person and has no list of the others"
+"""Intruder that `known`, key sets and the loose reading cover: k rows that match need not be k rows that are possible.
+
+See Gionis, Mazza and Tassa, 2008: (k, k)-anonymity is weaker than global (1, k)-anonymity.
+"""
+VERIFIED_WITH_ORIGINAL = "the release and its original, before it was published"
+LINKED = "The models count people, by numbers of which pseudonyms are published."
+NOT_LINKED = (
+    "The models count people, by numbers that are not published. Who has the release alone can verify rows only."
+)
+"""Notes on verification if models count people."""
+
+Labels = tuple[tuple[str | None, int], ...]
+"""Published texts of a column in its order, with the rows that have each; None is missing."""
+
+
+@dataclass(frozen=True)
+class ReleasedTable:
+    """A released table as its readers have it.
+
+    Attributes
+    ----------
+    checked
+        The result of checking it without its original. It has a verdict on every model of the plan, or on none where
+        models count people whom the table does not tell apart.
+    labels
+        By column, the published texts; empty where the rows are distributed over machines.
+    sensitive
+        By sensitive column, the released values.
+    """
+
+    checked: CheckResult
+    labels: Mapping[str, Labels]
+    sensitive: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class ExternalFacts:
+    """Facts of the external report.
+
+    ``groups`` is None where sizes of groups are not what is promised, or rows are distributed over machines.
+    """
+
+    schema: Schema
+    labels: Mapping[str, Labels]
+    least: int
+    groups: TableFacts | None = None
+    guarantee: Any = None
+
+
+@dataclass(frozen=True)
+class External:
+    """External documents of a release: certificate, and facts of the report."""
+
+    certificate: Certificate
+    facts: ExternalFacts = field(compare=False)
+
+
+def read_released(
+    engine: Engine, table: Relation, plan: PublicPlan, checked: CheckResult | None = None
+) -> ReleasedTable:
+    """Read a released table as its readers do.
+
+    ``checked`` is the verification of this table. It is used again where it has seen no original.
+    """
+    if plan.support is not None:
+        return _read_patterns(engine, table, plan)
+    if checked is None or needs_original(plan.schema, plan.model, plan.wildcard):
+        schema, model = plan.schema.of_rows.published, AllOf()
+        if plan.schema.linked:
+            schema, model = plan.schema.published, plan.model
+            table = number_people(engine, table, schema.person).table
+        elif not plan.schema.person:
+            model = plan.model
+        checked = check_relation(engine, table, schema, model, plan.wildcard if model.parts else None)
+    found = checked.combinations
+    if found is None:
+        return ReleasedTable(checked, {}, {name: tuple(texts) for name, texts in checked.sensitive_texts.items()})
+    labels = {
+        dictionary.name: _labels((*dictionary.text, None), codes, found.count)
+        for dictionary, codes in zip(found.quasi, found.codes.T, strict=True)
+    }
+    for part in found.spellings:
+        if part.written.name not in plan.schema.person:
+            labels[part.written.name] = _labels((*part.written.text, None), part.codes, found.count)
+    sensitive = {name: _texts(labels[name]) for name in plan.schema.sensitive}
+    return ReleasedTable(checked, labels, sensitive)
+
+
+def _labels(texts: tuple[str | None, ...], codes: npt.NDArray[np.integer[Any]], count: npt.NDArray[np.int64]) -> Labels:
+    rows = np.bincount(codes, weights=count, minlength=len(texts)).astype(np.int64).tolist()
+    return tuple((text, n) for text, n in zip(texts, rows, strict=True) if n)
+
+
+def _texts(labels: Labels) -> tuple[str, ...]:
+    return tuple(text for text, _ in labels if text is not None)
+
+
+def _read_patterns(engine: Engine, table: Relation, plan: PublicPlan) -> ReleasedTable:
+    """Read overlapping patterns: each row is one, with its support."""
+    schema = Schema({**plan.schema.of_rows.published.columns, plan.support or "": Column(Role.SENSITIVE, exact=True)})
+    found = check_relation(engine, table, schema, AllOf()).combinations
+    assert found is not None
+    supports = found.spellings[-1]
+    labels = {
+        dictionary.name: _labels((*dictionary.text, None), codes, found.count)
+        for dictionary, codes in zip(found.quasi, found.codes.T, strict=True)
+    }
+    for part in found.spellings[:-1]:
+        labels[part.written.name] = _labels((*part.written.text, None), part.codes, found.count)
+    smallest = min(int(text) for text in supports.written.text)
+    least = max((getattr(part, "k", 1) for part in plan.model.parts), default=1)
+    verdict = ModelVerdict("pattern-support", {"k": least}, True, {"k": smallest}, 0, 0)
+    checked = CheckResult(found.rows, found.rows, smallest, (verdict,), 0, 0)
+    return ReleasedTable(checked, labels, {name: _texts(labels[name]) for name in plan.schema.sensitive})
+
+
+def describe_released(
+    table: ReleasedTable, plan: PublicPlan, output: Mapping[str, Any] | None = None, reading: str | None = None
+) -> External:
+    """Describe a released table to its readers.
+
+    ``output`` names and identifies the published file. ``reading`` is the program that reads files of its format for
+    the independent verification.
+    """
+    checked = table.checked
+    content: dict[str, Any] = {
+        "software": {"name": "shoal", "version": __version__},
+        "plan": plan.to_dict(table.sensitive),
+        "released": checked.rows,
+        "groups": checked.groups,
+        "smallest_group": checked.smallest_group,
+        "method": {"name": plan.method},
+        "models": _models(checked, plan),
+    }
+    has_sizes = plan.wildcard is None and plan.support is None and (not plan.schema.person or plan.schema.linked)
+    if has_sizes and plan.guarantee is None:
+        content["risk"] = checked.risk
+    if plan.max_left_out is not None:
+        content["left_out"] = {"at_most": plan.max_left_out}
+    if plan.guarantee is not None:
+        content["guarantee"] = plan.guarantee.to_dict()
+    if plan.schema.person:
+        content["people"] = _people(checked, plan)
+    hidden = [
+        name for name in plan.schema.quasi_identifiers if [text for text, _ in table.labels.get(name, ())] == [TOP]
+    ]
+    uninformative = _uninformative(checked, plan) if has_sizes else []
+    optional = {
+        "hidden_columns": hidden,
+        "nothing_learned": uninformative,
+        "folded": dict(checked.folded),
+        "read_as_missing": dict(checked.read_as_missing),
+        "moved_dates": list(plan.schema.moved),
+        "pseudonyms": [*plan.schema.pseudonyms, *(plan.schema.person[:1] if plan.schema.linked else ())],
+        "published_as_categories": [
+            name for name, column in plan.schema.columns.items() if column.publish == "categories"
+        ],
+        "reading": reading,
+        "output": None if output is None else dict(output),
+    }
+    content |= {key: value for key, value in optional.items() if value}
+    if plan.wildcard is not None or partial_knowledge_models(plan.model):
+        content["intruder"] = INTRUDER_WITHOUT_LIST
+    least = min_cell_rows(plan.model, checked.smallest_group)
+    groups = None
+    if has_sizes and checked.found is not None:
+        groups = table_facts(checked.found, size_edges(least), least)
+    return External(Certificate(content), ExternalFacts(plan.schema, table.labels, least, groups, plan.guarantee))
+
+
+def _models(checked: CheckResult, plan: PublicPlan) -> list[dict[str, Any]]:
+    """List the promises, with the parameters that the release itself shows.
+
+    Every promise was verified before publication. Where the released table alone does not show that one holds, no
+    parameter is given.
+    """
+    if plan.support is not None:
+        return [_public_verdict(verdict) for verdict in checked.models]
+    verdicts = checked.models or (None,) * len(plan.model.parts)
+    found = []
+    for part, verdict in zip(plan.model.parts, verdicts, strict=True):
+        known = verdict if verdict is not None and verdict.holds else None
+        promised = ModelVerdict(part.name, dict(part.parameters), True, {}, 0, 0, part.counts)
+        entry = _public_verdict(promised if known is None else replace(known, counts=part.counts))
+        if known is None or isinstance(part, PartialKnowledge):
+            entry["checked_with"] = VERIFIED_WITH_ORIGINAL
+        found.append(entry)
+    return found
+
+
+def _public_verdict(verdict: ModelVerdict) -> dict[str, Any]:
+    shown = verdict.to_dict()
+    entry = {key: shown[key] for key in ("name", "parameters", "holds", "effective", "counts") if key in shown}
+    # the candidates of a person are those of the original
+    of_people = CANDIDATES_KEY.values()
+    return entry | {"effective": {key: value for key, value in entry["effective"].items() if key not in of_people}}
+
+
+def _people(checked: CheckResult, plan: PublicPlan) -> dict[str, Any]:
+    """Describe who is counted; numbers of people where pseudonyms tell them apart."""
+    schema = plan.schema
+    known_rows = [part.linked_rows for part in plan.model.parts if part.requires_people]
+    counts = checked.people.to_dict() if schema.linked and checked.people is not None else {}
+    return {
+        "unit": "people" if schema.person == schema.named(Role.PERSON) else "households",
+        **({"released": counts.pop("total"), **counts} if counts else {}),
+        **({"known_rows": "all" if known_rows[0] is None else known_rows[0]} if known_rows else {}),
+        "verification": LINKED if schema.linked else NOT_LINKED,
+    }
+
+
+def _uninformative(checked: CheckResult, plan: PublicPlan) -> list[str]:
+    found: FrequencySet | None = checked.combinations
+    if found is None or plan.schema.person:
+        return []
+    inverse, _ = found.group(found.codes, [dictionary.size for dictionary in found.quasi])
+    return columns_with_no_signal(found, np.arange(len(found.count)), inverse, found.count, plan.schema.sensitive)

@@ -1,0 +1,143 @@
+"""Public plan: the part of a plan that readers of a release are given.
+
+It is what a reader needs to ask the question of the plan again: roles, models, key sets, the name of the method and the
+settings that change what is promised. It has no path, no comment, no seed and no digest. It has no hierarchy of a
+quasi-identifier either: such a hierarchy may list values, or end at numbers, that no released row has. What a plan
+lists of a sensitive column is cut to the released values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from shoal.methods import AntiUnification
+from shoal.methods.patterns.anti_unification import SUPPORT
+from shoal.models import AllOf
+from shoal.plan.plan import Plan, plain
+from shoal.schema import Column, Hierarchy, Role, Schema
+from shoal.schema.tree_hierarchies import declared_paths
+
+PUBLIC_SETTINGS = ("suppression", "missing", "patterns")
+"""Settings of methods that change what a release promises, or how its rows are read."""
+UNRELEASED = "not released"
+
+
+@dataclass(frozen=True)
+class PublicPlan:
+    """Part of a plan that is published with a release.
+
+    Attributes
+    ----------
+    schema
+        The columns, without hierarchies of quasi-identifiers. Sensitive columns have all that the plan lists of them,
+        since models need it; :meth:`to_dict` cuts it.
+    model
+        All promises, of the plan and of the method; they count people if there is a person column.
+    document
+        The models, key sets and method as a plan writes them.
+    wildcard
+        The label that stands for any value, if the method has one.
+    max_left_out
+        The largest share of the rows that may be left out, if the method has such a limit.
+    support
+        The column with the support of each pattern, if rows are overlapping patterns.
+    guarantee
+        The guarantee of a method under a budget, from declared figures alone.
+    """
+
+    schema: Schema
+    model: AllOf
+    document: Mapping[str, Any]
+    method: str
+    wildcard: str | None = None
+    max_left_out: float | None = None
+    support: str | None = None
+    guarantee: Any = None
+
+    def to_dict(self, values: Mapping[str, Collection[str]]) -> dict[str, Any]:
+        """Return the plan as it is published.
+
+        ``values`` are the released values of sensitive columns.
+        """
+        columns = {name: _column(column, values.get(name, ())) for name, column in self.schema.columns.items()}
+        return {"columns": columns, **self.document}
+
+
+def public_plan(plan: Plan) -> PublicPlan:
+    """Reduce a plan to the part that is published with its release."""
+    method = plan.method
+    columns = {
+        name: replace(column, hierarchy=None) if column.role is Role.QUASI_IDENTIFIER else column
+        for name, column in plan.schema.columns.items()
+    }
+    settings = {key: value for key, value in method.to_plan().items() if key in PUBLIC_SETTINGS}
+    added = [model for model in method.promises if model not in plan.models]
+    document: dict[str, Any] = {"models": [model.to_plan() for model in (*plan.models, *added)]}
+    if plan.keys:
+        document["keys"] = [key.to_plan() for key in plan.keys]
+    if method.reveals_source:  # a method under a budget cannot be named without its ledger
+        document["method"] = {"name": method.name, **settings}
+    overlapping = isinstance(method, AntiUnification) and method.patterns == "overlapping"
+    return PublicPlan(
+        Schema(columns),
+        plan.model,
+        plain(document),
+        method.name,
+        method.wildcard,
+        getattr(method, "suppression", None),
+        SUPPORT if overlapping else None,
+        method.declared_guarantee(),
+    )
+
+
+def _column(column: Column, values: Collection[str]) -> dict[str, Any]:
+    """Return a column as it is published, with released values only.
+
+    A value that was not released keeps its position without its name, so that ranks and weights stay the same.
+    """
+    section: dict[str, Any] = {"role": str(column.role)}
+    for name in ("publish", "pseudonym", "exact", "relative_to"):
+        if getattr(column, name) != getattr(Column, name):
+            section[name] = getattr(column, name)
+    if column.shift is not None:
+        section["shift"] = column.shift.to_plan()
+    if column.role is not Role.SENSITIVE:
+        return section
+    keys = {column.key(value) for value in values}
+    categories = column.categories
+    if categories is not None and column.publish == "categories":
+        section["categories"] = [[_unreleased(index)] for index in range(categories.count)]
+        names = () if categories.names is None else categories.names
+        return section | ({"category_names": _cut(names, column, keys)} if names else {})
+    if categories is not None:
+        section["categories"] = [
+            [value for value in listed if column.key(value) in keys] or [_unreleased(index)]
+            for index, listed in enumerate(categories.classes)
+        ]
+        if categories.names is not None:
+            section["category_names"] = list(categories.names)
+    if column.order is not None:
+        section["order"] = _cut(column.order, column, keys)
+    if column.hierarchy is not None and (rows := _paths(column.hierarchy, column, keys)):
+        section["hierarchy"] = {"table": rows}
+    return section
+
+
+def _cut(listed: Collection[str], column: Column, keys: Collection[str | None]) -> list[str]:
+    return [value if column.key(value) in keys else _unreleased(index) for index, value in enumerate(listed)]
+
+
+def _unreleased(index: int) -> str:
+    return f"{UNRELEASED} {index + 1}"
+
+
+def _paths(hierarchy: Hierarchy, column: Column, keys: Collection[str | None]) -> list[list[str]]:
+    """Return the released values with their labels at each level.
+
+    All have as many levels as the hierarchy, by which distances are divided.
+    """
+    paths = declared_paths(hierarchy)
+    depth = max(map(len, paths), default=0)
+    return [[path[0]] * (depth - len(path)) + list(path) for path in paths if column.key(path[0]) in keys]
