@@ -1,4 +1,4 @@
-"""What is handed out is a function of the released table and the public plan.
+"""External documents: functions of the released table and public plan.
 
 All small tables are released by every method; wherever two releases have the same bytes, so have their certificates and
 reports. A figure that the release does not determine would differ somewhere.
@@ -83,7 +83,7 @@ def distinct_documents(sources: Iterable[Sequence[tuple[str, ...]]], plan: Plan)
 
 @pytest.mark.parametrize("name", sorted(PLANS))
 def test_equal_releases_have_equal_documents(name):
-    """The documents of a release are the same whichever source it was made from."""
+    """Documents of equal releases are equal, for any of their sources."""
     sources = list(tables(4 if name in ("full-domain", "hidden-cells") else 2))
     sources += random.Random(1).sample(list(tables(6)), 20)
     found = distinct_documents(sources, PLANS[name])
@@ -101,7 +101,7 @@ PEOPLE_ROWS = tuple(itertools.product(("p", "q", "r"), ("x", "y"), ("m", "n")))
 
 @pytest.mark.parametrize("method", ["full-domain", "switching"])
 def test_documents_about_people_follow_from_the_release(method):
-    """Who has which rows, and what people have in rows left out, changes nothing."""
+    """Owners of rows, and values in rows left out, change no document."""
     chosen = methods.FullDomain(suppression=0.6) if method == "full-domain" else methods.Switching()
     plan = Plan(PEOPLE, (K, models.PSensitive(2)), chosen)
     sources = random.Random(2).sample(list(itertools.combinations_with_replacement(PEOPLE_ROWS, 4)), 50)
@@ -131,17 +131,17 @@ def test_documents_about_sensitive_values_follow_from_the_release(distance):
 
 @pytest.mark.parametrize("distance", ["equal", "ordered", "hierarchical"])
 def test_public_plan_asks_the_same_question(distance):
-    """What a plan lists is cut to released values, and figures stay the same."""
+    """Lists of a plan are cut to released values; figures stay the same."""
     categories = [["n"], ["m"], ["o"]]
     columns = {
         "u": {"role": "quasi-identifier", "hierarchy": {"tree": {"w": ["a", "b"], "secret place": ["c"]}}},
         "s": {"role": "sensitive", "order": ["m", "hush", "n", "o"], "categories": [["n"], ["m", "hush"], ["o"], ["x"]],
               "hierarchy": {"table": [["m", "w"], ["n", "w"], ["o", "o"], ["hush", "deep"]]}},
     }  # fmt: skip
-    asked = [{"name": "k-anonymity", "k": 2}, {"name": "t-closeness", "t": 0.9, "distance": distance},
+    conditions = [{"name": "k-anonymity", "k": 2}, {"name": "t-closeness", "t": 0.9, "distance": distance},
              {"name": "p-alpha-sensitive", "p": 1, "alpha": 1}]  # fmt: skip
     table = pa.table({"u": list("aabbaabbc"), "s": ["m", "n", "o", "o", "n", "m", "m", "m", "hush"]})
-    plan = {"columns": columns, "models": asked, "method": {"name": "full-domain", "suppression": 0.3}}
+    plan = {"columns": columns, "models": conditions, "method": {"name": "full-domain", "suppression": 0.3}}
     release = shoal.anonymize(table, plan)
     text = release.certificate.to_json() + release.report().html
     assert "hush" not in text
@@ -162,7 +162,7 @@ def test_public_plan_can_be_read_as_a_plan(name):
 
 
 def test_drafted_plans_have_equal_documents():
-    """A drafted plan differs from table to table; what is published of it does not.
+    """Drafted plans differ from table to table; their documents do not.
 
     Tables whose drafts promise something else are not compared.
     """
@@ -194,13 +194,13 @@ def write_source(folder: Path, rows: Sequence[tuple[str, str]], **sections: obje
 
 
 def test_left_out_rows_under_a_stored_recoding_change_no_document(tmp_path):
-    kept = [("a", "x"), ("a", "x"), ("b", "y"), ("b", "y")]
-    plan = write_source(tmp_path, [*kept, ("b", "x")])
+    frequent = [("a", "x"), ("a", "x"), ("b", "y"), ("b", "y")]
+    plan = write_source(tmp_path, [*frequent, ("b", "x")])
     shoal.release(plan, save_recoding=True)
     stored = recoding_of(tmp_path / "r.csv").rename(tmp_path / "stored.recoding")
     found = set()
     for left_out in ([], [("b", "x")], [("a", "z")], [("c", "z"), ("d", "q")]):
-        released = shoal.release(write_source(tmp_path, [*kept, *left_out]), recoding=stored)
+        released = shoal.release(write_source(tmp_path, [*frequent, *left_out]), recoding=stored)
         assert released.figures["suppressed"] == len(left_out)
         path = tmp_path / "r.csv"
         found.add(tuple(file.read_bytes() for file in (path, certificate_of(path), report_of(path))))

@@ -60,11 +60,11 @@ def test_candidates_have_different_diseases(method):
     released = list(zip(*(release.table[name].to_pylist() for name in ("age", "zip")), strict=True))
     diseases = release.table["disease"].to_pylist()
     sets = slow.up_to((0, 1), 2)
-    level = release.certificate["levels"]
+    level = release.figures["levels"]
     people = [tuple(row[j] if level[name] == 0 else "*" for j, name in enumerate(("age", "zip"))) for row in PATIENTS]
     assert slow.person_to_rows(people, released, diseases, sets, lambda crowd, _: len(set(crowd)) >= 2)
     assert slow.row_to_people(released, diseases, sets, lambda group, _: len(set(group)) >= 2)
-    (sensitive,) = [one for one in release.certificate["models"] if one["name"] == "p-sensitive"]
+    (sensitive,) = [one for one in release.figures["models"] if one["name"] == "p-sensitive"]
     assert sensitive["holds"]
     assert sensitive["effective"]["p"] == 2
 
@@ -137,7 +137,7 @@ def test_releases_bind_both_crowds(table, name, method, data):
         assert not holds(secrets, [secrets]) or method == "full-domain"
         return
     released, values = released_cells(release, names), release.table["s"].to_pylist()
-    level = release.certificate["levels"]
+    level = release.figures["levels"]
     people = [["*" if level[one] else row[j] for j, one in enumerate(names)] for row in cells]
     assert slow.row_to_people(released, values, sets, holds)
     assert slow.person_to_rows(people, released, values, sets, holds)

@@ -175,9 +175,9 @@ def test_minority_that_was_left_out_is_seen_by_the_owner():
     cells = [(cell.label, cell.before, cell.after) for cell in column.distribution.cells]
     assert cells == [("A", 9, 9.0), ("B", 9, 9.0), ("other values", 4, 0.0)]
     assert "other values" in internal(release)
-    shown = re.findall(r"<bdi>(\w)</bdi>", render(release))
-    assert "A" in shown
-    assert "C" not in shown
+    labels = re.findall(r"<bdi>(\w)</bdi>", render(release))
+    assert "A" in labels
+    assert "C" not in labels
 
 
 def test_column_of_stars_is_drawn_from_the_release_alone():
@@ -195,7 +195,7 @@ def test_column_of_stars_is_drawn_from_the_release_alone():
 
 
 def test_hidden_cells_are_in_no_external_bar():
-    """Bars of the release have `*` as a label of its own.
+    """Bars of the release have `*` as a separate label.
 
     Original values of hidden cells cannot be found by subtraction.
     """
@@ -212,10 +212,10 @@ def test_hidden_cells_are_in_no_external_bar():
 
 def test_bars_are_about_people_where_people_are_promised():
     """One patient with many rows has no bar: five people are asked for."""
-    who = [f"p{n}" for n in range(12)] + ["p12"] * 8
+    patients = [f"p{n}" for n in range(12)] + ["p12"] * 8
     decades = ["1950", "1960"] * 6 + ["1920"] * 8
     town = ["a"] * 20
-    table = pa.table({"who": who, "born": decades, "town": town})
+    table = pa.table({"who": patients, "born": decades, "town": town})
     columns = {
         "who": {"role": "person"},
         "born": {"role": "quasi-identifier", "hierarchy": {"flat": True}},

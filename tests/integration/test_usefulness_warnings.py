@@ -131,7 +131,7 @@ def test_variation_equals_its_definition(entries):
 
 
 def test_rare_value_of_one_group_can_be_learned():
-    """The shares of frequent values are equal; a rare one is in one group only."""
+    """Frequent values have equal shares; a rare one is in one group only."""
     table = pa.table({
         "age": ["20"] * 1001 + ["30"] * 1000,
         "illness": ["flu"] * 500 + ["cold"] * 500 + ["hiv"] + ["flu"] * 500 + ["cold"] * 500,

@@ -69,7 +69,7 @@ def internal_report_of(path: Path) -> Path:
 
 
 def release_paths(path: Path) -> tuple[Path, ...]:
-    """Return the paths of a release: table, certificate, report, owner's files."""
+    """Return the paths of a release: table, certificate and other documents."""
     return path, certificate_of(path), report_of(path), recoding_of(path), internal_report_of(path)
 
 

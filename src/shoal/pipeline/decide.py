@@ -230,7 +230,7 @@ class DecidedInMemory(Decided):
         return found | {key: names for key, names in empty.items() if names}
 
     def _uninformative(self) -> list[str]:
-        """Return the sensitive columns of which a release tells nothing more."""
+        """Return the sensitive columns with equal shares in all groups."""
         frequencies, recoding = self.problem.frequencies, self.recoding
         if isinstance(recoding, ByPattern):
             return []

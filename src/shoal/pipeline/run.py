@@ -52,7 +52,7 @@ from shoal.plan.plan import Plan, PlanLike, as_plan, plain
 from shoal.plan.saved_recoding import apply_saved_recoding, intersect_releases
 from shoal.plan.variables import masked_errors
 from shoal.report import render, render_internal
-from shoal.results.external import INTRUDER_WITHOUT_LIST, External, describe_released, read_released
+from shoal.results.external import INTRUDER_WITHOUT_LIST, External, Verification, describe_released, read_released
 from shoal.results.public_plan import public_plan
 from shoal.results.release import Certificate, ReleaseResult, Table, fingerprint
 from shoal.results.saved_table import content_digest, differing_figures
@@ -66,7 +66,7 @@ from shoal.table.people import number_people
 from shoal.table.spreadsheet_safety import neutralize
 from shoal.utility.coded_tables import TableReader, source_of
 from shoal.verification.check import CheckResult, check_relation
-from shoal.verification.independent import ENGINE, WrittenTable, is_readable
+from shoal.verification.independent import WrittenTable, is_readable
 from shoal.verification.verify import needs_original
 
 LossChart = Callable[[Plan, Progress], str]
@@ -128,20 +128,26 @@ def anonymize(data: Table, plan: PlanLike, *, progress: Progress = quiet) -> Rel
 def _result(
     table: Any, external: External, figures: Mapping[str, Any], decided: Decided, **others: Any
 ) -> ReleaseResult[Any]:
-    """Build the result of a release: what is published, and what is its owner's."""
+    """Build the result of a release: public documents and owner's figures."""
     certificate = replace(external.certificate, former=figures)
     return ReleaseResult(table, certificate, figures=figures, facts=decided.facts, external=external.facts, **others)
 
 
 def _describe_externally(
-    engine: Engine, released: Relation, plan: Plan, checked: CheckResult, output: Mapping[str, Any] | None
+    engine: Engine,
+    released: Relation,
+    plan: Plan,
+    checked: CheckResult,
+    output: Mapping[str, Any] | None,
+    verification: Verification | None = None,
 ) -> External:
     """Describe a released table to its readers, by nothing but itself.
 
-    ``checked`` is its verification; it is used as far as it has seen no original.
+    ``checked`` is a check of it, used as far as it has seen no original; by default it is the verification.
     """
     public = public_plan(plan)
-    return describe_released(read_released(engine, released, public, checked), public, output, checked.reading)
+    table = read_released(engine, released, public, checked)
+    return describe_released(table, public, verification or Verification.from_result(checked), output)
 
 
 def save(
@@ -168,7 +174,10 @@ def save(
             digest = sha256_of(staged)
             output = {"name": path.name, "bytes": size_of(staged), "sha256": digest}
             released = engine.read(replace(written, with_nan=plan.schema.quasi_identifiers))
-            external = _describe_externally(engine, released, plan, replace(checked, reading=ENGINE), output)
+            verification = Verification(
+                made.figures.get("reading"), tuple(model.get("judged_by") for model in made.figures["models"])
+            )
+            external = _describe_externally(engine, released, plan, checked, output, verification)
         figures = {**made.figures, "output": output}
         texts = {certificate_of(path): external.certificate.to_json()}
         if made.description is not None:

@@ -185,7 +185,7 @@ def _fate(name: str, role: Role, content: Mapping[str, Any]) -> str:
 def _distributions(facts: ExternalFacts) -> str:
     parts = []
     for name, labels in facts.labels.items():
-        listed = _most_frequent(labels)
+        listed = _frequent_labels(labels)
         total = sum(count for _, count in listed)
         top = max(count for _, count in listed) / total
         rows = [(label, relative_bar(count / total, top, "after")) for label, count in listed]
@@ -199,11 +199,11 @@ def _distributions(facts: ExternalFacts) -> str:
     return note + "".join(parts) if parts else ""
 
 
-def _most_frequent(labels: Labels) -> list[tuple[str, int]]:
-    """Return the most frequent labels in their order, and the sum of the others."""
+def _frequent_labels(labels: Labels) -> list[tuple[str, int]]:
+    """Return the frequent labels in their order, and the sum of the others."""
     ranked = sorted(range(len(labels)), key=lambda position: (-labels[position][1], position))
-    kept = sorted(ranked if len(labels) <= MAX_LABELS else ranked[: MAX_LABELS - 1])
-    listed = [(MISSING if labels[n][0] is None else text(labels[n][0], 60), labels[n][1]) for n in kept]
+    positions = sorted(ranked if len(labels) <= MAX_LABELS else ranked[: MAX_LABELS - 1])
+    listed = [(MISSING if labels[n][0] is None else text(labels[n][0], 60), labels[n][1]) for n in positions]
     rest = sum(count for _, count in labels) - sum(count for _, count in listed)
     return [*listed, (OTHER_LABELS, rest)] if rest else listed
 

@@ -1,4 +1,4 @@
-"""External documents: what is handed out is a function of what is published.
+"""External documents: functions of the released table and public plan.
 
 :func:`describe_released` receives the released table as its readers have it, and the public plan, and nothing else. It
 returns the certificate and the facts of the external report. So nothing in either depends on rows that were left out,
@@ -63,6 +63,23 @@ class ReleasedTable:
     checked: CheckResult
     labels: Mapping[str, Labels]
     sensitive: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Verification:
+    """Kind of verification: constants of format and models.
+
+    ``reading`` is the program that reads such files for the independent verification; ``judged_by`` says for each model
+    which definitions judged it.
+    """
+
+    reading: str | None
+    judged_by: tuple[str | None, ...]
+
+    @classmethod
+    def from_result(cls, checked: CheckResult) -> Verification:
+        """Return how a result came about, without any of its figures."""
+        return cls(checked.reading, tuple(model.judged_by for model in checked.models))
 
 
 @dataclass(frozen=True)
@@ -147,12 +164,11 @@ def _read_patterns(engine: Engine, table: Relation, plan: PublicPlan) -> Release
 
 
 def describe_released(
-    table: ReleasedTable, plan: PublicPlan, output: Mapping[str, Any] | None = None, reading: str | None = None
+    table: ReleasedTable, plan: PublicPlan, verification: Verification, output: Mapping[str, Any] | None = None
 ) -> External:
     """Describe a released table to its readers.
 
-    ``output`` names and identifies the published file. ``reading`` is the program that reads files of its format for
-    the independent verification.
+    ``output`` names and identifies the published file.
     """
     checked = table.checked
     content: dict[str, Any] = {
@@ -162,7 +178,7 @@ def describe_released(
         "groups": checked.groups,
         "smallest_group": checked.smallest_group,
         "method": {"name": plan.method},
-        "models": _models(checked, plan),
+        "models": _models(checked, plan, verification.judged_by),
     }
     has_sizes = plan.wildcard is None and plan.support is None and (not plan.schema.person or plan.schema.linked)
     if has_sizes and plan.guarantee is None:
@@ -187,7 +203,7 @@ def describe_released(
         "published_as_categories": [
             name for name, column in plan.schema.columns.items() if column.publish == "categories"
         ],
-        "reading": reading,
+        "reading": verification.reading,
         "output": None if output is None else dict(output),
     }
     content |= {key: value for key, value in optional.items() if value}
@@ -200,7 +216,7 @@ def describe_released(
     return External(Certificate(content), ExternalFacts(plan.schema, table.labels, least, groups, plan.guarantee))
 
 
-def _models(checked: CheckResult, plan: PublicPlan) -> list[dict[str, Any]]:
+def _models(checked: CheckResult, plan: PublicPlan, judged_by: tuple[str | None, ...]) -> list[dict[str, Any]]:
     """List the promises, with the parameters that the release itself shows.
 
     Every promise was verified before publication. Where the released table alone does not show that one holds, no
@@ -210,10 +226,12 @@ def _models(checked: CheckResult, plan: PublicPlan) -> list[dict[str, Any]]:
         return [_public_verdict(verdict) for verdict in checked.models]
     verdicts = checked.models or (None,) * len(plan.model.parts)
     found = []
-    for part, verdict in zip(plan.model.parts, verdicts, strict=True):
+    for part, verdict, judge in zip(plan.model.parts, verdicts, judged_by, strict=True):
         known = verdict if verdict is not None and verdict.holds else None
         promised = ModelVerdict(part.name, dict(part.parameters), True, {}, 0, 0, part.counts)
         entry = _public_verdict(promised if known is None else replace(known, counts=part.counts))
+        if judge is not None:
+            entry["judged_by"] = judge
         if known is None or isinstance(part, PartialKnowledge):
             entry["checked_with"] = VERIFIED_WITH_ORIGINAL
         found.append(entry)
@@ -221,15 +239,15 @@ def _models(checked: CheckResult, plan: PublicPlan) -> list[dict[str, Any]]:
 
 
 def _public_verdict(verdict: ModelVerdict) -> dict[str, Any]:
-    shown = verdict.to_dict()
-    entry = {key: shown[key] for key in ("name", "parameters", "holds", "effective", "counts") if key in shown}
+    plain = verdict.to_dict()
+    entry = {key: plain[key] for key in ("name", "parameters", "holds", "effective", "counts") if key in plain}
     # the candidates of a person are those of the original
     of_people = CANDIDATES_KEY.values()
     return entry | {"effective": {key: value for key, value in entry["effective"].items() if key not in of_people}}
 
 
 def _people(checked: CheckResult, plan: PublicPlan) -> dict[str, Any]:
-    """Describe who is counted; numbers of people where pseudonyms tell them apart."""
+    """Describe the unit that is counted, with numbers if they are public."""
     schema = plan.schema
     known_rows = [part.linked_rows for part in plan.model.parts if part.requires_people]
     counts = checked.people.to_dict() if schema.linked and checked.people is not None else {}

@@ -301,9 +301,9 @@ def _marginal(frequencies: FrequencySet, ladder: Ladder, recoding: Recoding, j: 
     name, leaves = frequencies.quasi[j].name, len(ladder.labels[0])
     if isinstance(recoding, ByLevel):
         is_released = recoding.group >= 0
-        kept = _counts(frequencies.codes[is_released, j], frequencies.count[is_released], leaves)
+        released_counts = _counts(frequencies.codes[is_released, j], frequencies.count[is_released], leaves)
         codes = ladder.codes[recoding.levels[j]]
-        count = _counts(codes, kept, ladder.size(recoding.levels[j]))
+        count = _counts(codes, released_counts, ladder.size(recoding.levels[j]))
         width = np.bincount(codes, minlength=len(count))
         published_codes = np.flatnonzero(count)
         return (

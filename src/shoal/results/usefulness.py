@@ -41,7 +41,7 @@ def columns_with_no_signal(
     count: npt.NDArray[np.int64],
     names: tuple[str, ...],
 ) -> list[str]:
-    """Return the sensitive columns whose values all have equal shares everywhere.
+    """Return the sensitive columns with equal shares of each value in groups.
 
     ``row``, ``group`` and ``count`` are the combination, group and number of rows of released entries. Columns of one
     value are not included.
@@ -84,6 +84,6 @@ def _variation(
     total = np.bincount(v, weights=count, minlength=values)
     # for each value: half the sum over groups of |n_gv - n_g s_v|; groups without the value add n_g s_v each
     expected = size[group_of_cell] * (total / count.sum())[value_of_cell]
-    apart = np.bincount(value_of_cell, weights=np.abs(rows - expected), minlength=values)
+    deviation = np.bincount(value_of_cell, weights=np.abs(rows - expected), minlength=values)
     absent = total - np.bincount(value_of_cell, weights=expected, minlength=values)
-    return float(((apart + absent) / 2 / total).max())
+    return float(((deviation + absent) / 2 / total).max())

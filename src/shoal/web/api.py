@@ -349,7 +349,10 @@ def _publish(project: Project, number: int, overwrite: bool) -> list[str]:
     plan = project.plan()
     if plan.output is None or plan.output.path is None:
         raise PlanError("The plan must say how the release is called ([output]).")
-    table, *others = [file for file in project.files(number) if file.name != PLAN_FILE]
+    # plan and recoding are the owner's, and stay in the project
+    table, *others = [
+        file for file in project.files(number) if file.name != PLAN_FILE and not file.name.endswith(".recoding")
+    ]
     target = plan.output.path.with_name(table.name)
     project.check_target(target)
     for made_by in (plan, project.release_plan(number)):

@@ -421,16 +421,16 @@ TEXTS: dict[str, tuple[str, str]] = {
     "publish.again": ("The same bytes on the command line", "Dieselben Bytes auf der Kommandozeile"),
     "says.table": ("The released table, and nothing else.", "Die veröffentlichte Tabelle und sonst nichts."),
     "says.certificate": (
-        "What was asked for, done and verified, with the table's SHA-256: a reader can check both.",
-        "Was verlangt, getan und geprüft wurde, mit der SHA-256 der Tabelle: Leser können beides prüfen.",
+        "What was promised and verified, with the table's SHA-256: nothing but what the table itself shows.",
+        "Was zugesagt und geprüft wurde, mit der SHA-256 der Tabelle: nichts, als was die Tabelle selbst zeigt.",
     ),
     "says.report": (
-        "The same for people, with distributions; no cell is about fewer rows than the promise says.",
-        "Dasselbe für Menschen, mit Verteilungen; keine Zelle betrifft weniger Zeilen, als die Zusage sagt.",
+        "The same for people, with the distributions of the released labels.",
+        "Dasselbe für Menschen, mit den Verteilungen der freigegebenen Werte.",
     ),
     "says.recoding": (
-        "The levels that were chosen, for the next delivery.",
-        "Die gewählten Stufen, für die nächste Lieferung.",
+        "The levels that were chosen, for the next delivery: yours, not to be published.",
+        "Die gewählten Stufen, für die nächste Lieferung: für Sie, nicht zum Veröffentlichen.",
     ),
     "says.plan": (
         "The plan. It names columns and values of hierarchies: read it before you hand it out.",
@@ -887,6 +887,10 @@ TEXTS: dict[str, tuple[str, str]] = {
     "run.optimal": (
         "proven: nothing of this kind loses less",
         "bewiesen: Nichts dieser Art verliert weniger",
+    ),
+    "run.optimal.other": (
+        "proven by the plan's own measure and weights: nothing of this kind loses less by it",
+        "bewiesen im Maß des Plans mit seinen Gewichten: Nichts dieser Art verliert darin weniger",
     ),
     "run.bound": (
         "proven: at least {share} must be lost",

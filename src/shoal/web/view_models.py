@@ -24,6 +24,8 @@ from shoal.web.request_values import parse_count
 from shoal.web.runs import Run
 from shoal.web.translations import TEXTS, translate
 
+EQUAL = 1e-9
+"""Relative difference up to which a loss and its bound are the same figure."""
 FILE_KINDS = {"certificate.json": "certificate", "report.html": "report", ".recoding": "recoding", PLAN_FILE: "plan"}
 HIERARCHY_KINDS = ("intervals", "cuts", "dates", "prefix", "order", "tree", "table", "csv", "flat")
 COMMON_MODELS = ("k-anonymity", "l-diversity", "t-closeness", "p-plus-alpha-sensitive", "trajectory-anonymity")
@@ -329,9 +331,30 @@ def run(project: Project, request: Request, language: str) -> dict[str, Any]:
         "seconds": method.get("time_limit"),
         "takes_time": "time_limit" in fields,
         "latest": None if latest is None else latest.to_dict(),
-        "made": [{"number": n, "few": _partial_knowledge(facts), **facts} for n, facts in made],
+        "made": [
+            {"number": n, "few": _partial_knowledge(facts), "proof": _proof_of_ncp(facts), **facts} for n, facts in made
+        ],
         "digest": project.digest,
     }
+
+
+def _proof_of_ncp(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is proven about the loss that the page shows.
+
+    ``optimal`` is ``ncp`` where no release of this kind has a smaller ncp, and ``other`` where that is proven of
+    another measure: with weights, or a mean over columns. ``least`` is a lower bound of ncp, if one is known.
+    """
+    from shoal.results.release import minimized_measure
+
+    lost, bound = facts.get("loss", {}).get("ncp"), facts.get("bound")
+    if bound:
+        least = bound.get("reported", {}).get("ncp")
+        is_same = lost is not None and least is not None and lost <= least * (1 + EQUAL)
+    else:
+        is_same = not minimized_measure(facts.get("method", {}))
+        least = facts.get("lower_bound") if is_same else None
+    optimal = ("ncp" if is_same else "other") if facts.get("optimal") else None
+    return {"optimal": optimal, "least": least if isinstance(least, float) and least <= 1 else None}
 
 
 def _needs_no_parameters(method: Any) -> bool:

@@ -58,8 +58,8 @@ class FullDomain(Method):
     aggregate
         How columns add up: sum, mean, maximum or geometric.
     time_limit
-        Seconds after which the best solution found is taken; the certificate then tells how far from the optimum
-        it can be. Without it, only lattices of more than ten million nodes are cut short, after a minute.
+        Seconds after which the best solution found is taken; the answer then tells how far from the optimum it
+        can be. Without it, only lattices of more than ten million nodes are cut short, after a minute.
     interruptible
         Whether Ctrl-C takes the best solution found so far.
     quality
