@@ -181,6 +181,21 @@ def test_proof_is_about_the_measure_that_was_minimized(tmp_path: Path, method: d
     assert "those that lose least were taken, measured by" in page
 
 
+def test_page_claims_the_optimum_of_the_displayed_loss_only() -> None:
+    """The page displays ncp; a proof about another measure is called so."""
+    pytest.importorskip("starlette")
+    from shoal.web.view_models import _proof_of_ncp
+
+    plain = {"optimal": True, "lower_bound": 0.5, "loss": {"ncp": 0.5}, "method": {"parameters": {"loss": "ncp"}}}
+    assert _proof_of_ncp(plain) == {"optimal": "ncp", "least": 0.5}
+    weighted = {**plain, "method": {"parameters": {"loss": "ncp", "weights": {"a": 3.0}}}}
+    assert _proof_of_ncp(weighted) == {"optimal": "other", "least": None}
+    bound = {"loss": 0.4, "lower_bound": 0.4, "optimal": True, "reported": {"ncp": 0.3}}
+    assert _proof_of_ncp({**plain, "bound": bound}) == {"optimal": "other", "least": 0.3}
+    assert _proof_of_ncp({**plain, "bound": {**bound, "reported": {"ncp": 0.5}}})["optimal"] == "ncp"
+    assert _proof_of_ncp({**plain, "optimal": False})["optimal"] is None
+
+
 def test_proven_bound_with_weights_names_them() -> None:
     bound = {"measure": "ncp, the mean over columns", "loss": 0.5, "lower_bound": 0.5, "optimal": True}
     weighted = {"bound": bound, "method": {"parameters": {"weights": {"a": 2.0}}}}

@@ -181,19 +181,20 @@ def test_report_has_the_costs_as_a_chart(tmp_path, monkeypatch):
     pyarrow.csv.write_csv(table(), "t.csv")
     plan = Plan.from_dict({**PLAN, "source": {"path": "t.csv"}, "output": {"path": "out.csv"}})
     (tmp_path / "plan.toml").write_text(plan.to_toml())
-    app(["release", "plan.toml", "--quiet"], standalone_mode=False)
-    without = (tmp_path / "out.report.html").read_text()
-    assert "shoal release --explain" in without
+    app(["release", "plan.toml", "--quiet", "--internal-report"], standalone_mode=False)
+    without = (tmp_path / "out.internal.html").read_text()
+    assert "shoal release --internal-report --explain" in without
     assert "without the column" not in without
     with monkeypatch.context() as patched:
         patched.setattr("shoal.advice.explain.explain", lambda *a, **k: pytest.fail("minutes were spent first"))
         with pytest.raises(OutputError):
-            app(["release", "plan.toml", "--quiet", "--explain"], standalone_mode=False)
-    app(["release", "plan.toml", "--quiet", "--explain", "--overwrite"], standalone_mode=False)
-    explained = (tmp_path / "out.report.html").read_text()
+            app(["release", "plan.toml", "--quiet", "--internal-report", "--explain"], standalone_mode=False)
+    app(["release", "plan.toml", "--quiet", "--internal-report", "--explain", "--overwrite"], standalone_mode=False)
+    assert "without the column" not in (tmp_path / "out.report.html").read_text()
+    explained = (tmp_path / "out.internal.html").read_text()
     assert 'id="costs"' in explained
     assert "without the column" in explained
-    assert "shoal release --explain" not in explained
+    assert "--explain" not in explained
     release = shoal.anonymize(table(), PLAN)
     assert "without the column" in release.report(release.explain(table())).html
     assert "without the column" not in release.report().html

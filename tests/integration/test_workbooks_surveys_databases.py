@@ -131,7 +131,7 @@ def test_bytes_of_a_release_do_not_depend_on_the_time(tmp_path, suffix):
 def test_generalized_columns_are_labelled_codes(tmp_path, suffix):
     """Only labels of published values are written."""
     write(tmp_path / f"people{suffix}", labels={"sex": SEX, "age": AGE, "name": NAME})
-    shoal.release(plan(tmp_path / f"people{suffix}", tmp_path / f"released{suffix}"))
+    made = shoal.release(plan(tmp_path / f"people{suffix}", tmp_path / f"released{suffix}"))
     codes, about = read(tmp_path / f"released{suffix}")
     texts, _ = read(tmp_path / f"released{suffix}", values="labels")
     assert about.labels["age"].label == "Age in years"
@@ -142,9 +142,8 @@ def test_generalized_columns_are_labelled_codes(tmp_path, suffix):
     content = (tmp_path / f"released{suffix}").read_bytes()
     assert b"Miller" not in content
     assert b"neighbour" not in content
-    assert json.loads((tmp_path / "released.certificate.json").read_text())["labels"] == {
-        "age": "Age in years", "sex": "Sex of the person",
-    }  # fmt: skip
+    assert made.figures["labels"] == {"age": "Age in years", "sex": "Sex of the person"}
+    assert "labels" not in json.loads((tmp_path / "released.certificate.json").read_text())
 
 
 def test_labels_in_the_draft_and_in_the_report(tmp_path):
@@ -157,8 +156,9 @@ def test_labels_in_the_draft_and_in_the_report(tmp_path):
     text = draft_plan(profile, tmp_path / "people.sav", tmp_path)
     assert "# The source says: Age in years\n" in text
     assert tomllib.loads(text)["output"]["path"] != "x"
-    shoal.release(plan(tmp_path / "people.sav", tmp_path / "released.csv", report=True))
-    report = (tmp_path / "released.report.html").read_text()
+    shoal.release(plan(tmp_path / "people.sav", tmp_path / "released.csv", report=True), internal_report=True)
+    assert "Age in years" not in (tmp_path / "released.report.html").read_text()  # a CSV has no labels of columns
+    report = (tmp_path / "released.internal.html").read_text()
     assert "Age in years" in report
     assert "neighbour" not in report
     assert "Sex</small>" not in report

@@ -305,14 +305,15 @@ def test_prefixes_of_ordinary_columns():
 # -- counts of suppressed rows ---------------------------------------------------------------------------------------
 
 
-def test_the_report_counts_values_of_released_rows_only():
+def test_external_documents_count_values_of_released_rows_only():
     schema = Schema({"zip": Column(QUASI), "s": Column(Role.SENSITIVE)})
     table = pa.table({"zip": ["1"] * 4 + ["2"] * 4 + ["5"], "s": ["a", "b"] * 4 + ["rare"]})
     made = shoal.Plan(schema, (shoal.models.KAnonymity(3),), shoal.methods.Levels({"zip": 0}, suppression=0.2))
     released = shoal.anonymize(table, made)
+    assert {name: len(labels) for name, labels in released.external.labels.items()} == {"zip": 2, "s": 2}
+    assert "rare" not in released.certificate.to_json() + released.report().html
     facts = {column.name: column for column in released.description.columns}
-    assert (facts["zip"].values, facts["zip"].labels) == (2, 2)
-    assert facts["s"].values == 2
+    assert (facts["zip"].values, facts["zip"].labels, facts["s"].values) == (3, 2, 3)  # for the owner
 
 
 def test_reasons_for_rare_rows_have_no_counts_below_k():
