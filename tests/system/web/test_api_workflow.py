@@ -63,6 +63,8 @@ def test_publishing_is_whole_and_needs_overwrite(server):
     folder = server.root / "shoal-projects" / project
     written = server.json("POST", f"/api/projects/{project}/releases/1/publish", {})["written"]
     assert f"shoal-projects/{project}/released.csv" in written
+    assert (folder / "releases" / "1" / "released.recoding").exists()
+    assert not (folder / "released.recoding").exists()  # it is the owner's
     for name in ("released.csv", "released.certificate.json", "released.report.html"):
         assert (folder / name).read_bytes() == (folder / "releases" / "1" / name).read_bytes()
     assert server.ask("POST", f"/api/projects/{project}/releases/1/publish", {})[0] == 422
