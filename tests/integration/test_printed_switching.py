@@ -53,7 +53,7 @@ def test_table_5_becomes_a_table_like_6():
     start = shoal.methods.Levels({"age": 1, "country": 1, "zip": 2})
     method = shoal.methods.Switching(start=start, variant="as-printed")
     release = shoal.anonymize(table, shoal.Plan(SCHEMA, GOAL, method))
-    facts = release.certificate["method"]
+    facts = release.figures["method"]
     assert (facts["exchanged"], facts["taken_over"], facts["merges"]) == (2, 0, 0)
     assert release.certificate["groups"] == 3
     assert release.certificate["smallest_group"] == 4  # exchanges keep the sizes of groups
@@ -68,7 +68,7 @@ def test_table_5_becomes_a_table_like_6():
 def test_groups_meet_the_models_without_takeovers(seed, start):
     method = shoal.methods.Switching(start=start, variant="as-printed")
     release = shoal.anonymize(people(seed=seed), shoal.Plan(SCHEMA, GOAL, method))
-    facts = release.certificate["method"]
+    facts = release.figures["method"]
     assert facts["start"] == ("full-domain" if start is None else start)
     assert facts["taken_over"] == 0
     assert facts["groups_before"] - facts["merges"] >= release.certificate["groups"]
@@ -83,7 +83,7 @@ def test_merging_where_no_exchange_can_help():
                       "condition": ["HIV", "Phthisis", "HIV", "Phthisis"]})  # fmt: skip
     models = (shoal.models.KAnonymity(2), shoal.models.PPlusAlphaSensitive(2, 0.6))
     release = shoal.anonymize(table, shoal.Plan(SCHEMA, models, shoal.methods.Switching(variant="as-printed")))
-    facts = release.certificate["method"]
+    facts = release.figures["method"]
     assert (facts["exchanged"], facts["merges"], release.certificate["groups"]) == (0, 1, 1)
 
 

@@ -345,7 +345,7 @@ def change_statement(content, **fields):
         lambda c: c["statement"]["files"].pop("out.report.html"),
         lambda c: c["statement"]["files"]["out.csv"].update(bytes=1),
         lambda c: c["statement"]["files"].update({"../x": {"bytes": 1, "sha256": "0"}}),
-        lambda c: c.update(signature=c["signature"][:-2] + "00"),
+        lambda c: c.update(signature=c["signature"][::-1]),
         lambda c: c.update(signature="no"),
         lambda c: c.pop("signature"),
     ],

@@ -97,7 +97,7 @@ def _worked_run() -> Section:
     models = (KAnonymity(4), PPlusAlphaSensitive(2, 2))
     first = anonymize(table, Plan(schema, (KAnonymity(4), PSensitive(2)), start))
     last = anonymize(table, Plan(schema, models, Switching(start=start, variant="as-printed")))
-    facts = last.certificate["method"]
+    facts = last.figures["method"]
     for name, release in (("after line 1", first), ("after line 7", last)):
         groups: dict[tuple[str, ...], list[str]] = {}
         for row in release.table.to_pylist():
@@ -137,10 +137,10 @@ def _table_7(table: pa.Table) -> Section:
                 before = anonymize(sample, Plan(adult_schema(QUASI), (KAnonymity(k), PSensitive(p)), plain))
                 models = (KAnonymity(k), PPlusAlphaSensitive(p, 2))
                 after = anonymize(sample, Plan(adult_schema(QUASI), models, switching))
-                facts = after.certificate["method"]
+                facts = after.figures["method"]
                 found.append(
                     (
-                        before.certificate["groups"],
+                        before.figures["groups"],
                         _failing(before.table, goal)[0],
                         _failing(before.table, "p-plus-alpha-sensitive p=2 alpha=0")[1],
                         _failing(after.table, goal)[0],
