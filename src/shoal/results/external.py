@@ -185,6 +185,8 @@ def describe_released(
         content["risk"] = checked.risk
     if plan.max_left_out is not None:
         content["left_out"] = {"at_most": plan.max_left_out}
+    if plan.review is not None:
+        content["review"] = {"status": plan.review}
     if plan.guarantee is not None:
         content["guarantee"] = plan.guarantee.to_dict()
     if plan.schema.person:

@@ -17,6 +17,7 @@ from shoal.methods.patterns.anti_unification import SUPPORT
 from shoal.models import AllOf
 from shoal.plan.plan import Plan, plain
 from shoal.schema import Column, Hierarchy, Role, Schema
+from shoal.schema.hierarchy import changed_fields
 from shoal.schema.tree_hierarchies import declared_paths
 
 PUBLIC_SETTINGS = ("suppression", "missing", "patterns")
@@ -45,6 +46,8 @@ class PublicPlan:
         The column with the support of each pattern, if rows are overlapping patterns.
     guarantee
         The guarantee of a method under a budget, from declared figures alone.
+    review
+        Whether somebody has read the plan: draft, reviewed, changed; None where it does not say.
     """
 
     schema: Schema
@@ -55,6 +58,7 @@ class PublicPlan:
     max_left_out: float | None = None
     support: str | None = None
     guarantee: Any = None
+    review: str | None = None
 
     def to_dict(self, values: Mapping[str, Collection[str]]) -> dict[str, Any]:
         """Return the plan as it is published.
@@ -77,6 +81,8 @@ def public_plan(plan: Plan) -> PublicPlan:
     document: dict[str, Any] = {"models": [model.to_plan() for model in (*plan.models, *added)]}
     if plan.keys:
         document["keys"] = [key.to_plan() for key in plan.keys]
+    if plan.recipient is not None:
+        document["recipient"] = changed_fields(plan.recipient)
     if method.reveals_source:  # a method under a budget cannot be named without its ledger
         document["method"] = {"name": method.name, **settings}
     overlapping = isinstance(method, AntiUnification) and method.patterns == "overlapping"
@@ -89,6 +95,7 @@ def public_plan(plan: Plan) -> PublicPlan:
         getattr(method, "suppression", None),
         SUPPORT if overlapping else None,
         method.declared_guarantee(),
+        plan.review_status,
     )
 
 
