@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import shutil
 from datetime import date
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import shoal
@@ -15,6 +17,7 @@ from shoal.audit.verify_release import plan_of_certificate
 from shoal.errors import InputError
 from shoal.io.publish import sha256_of, size_of
 from shoal.results import signatures
+from shoal.results.saved_table import sorted_rows_digest
 from tests.builders.command import run_in_process
 from tests.builders.plans import write_plan
 
@@ -185,6 +188,19 @@ def test_plan_of_a_certificate_needs_no_files(tmp_path):
     plan, notes = plan_of_certificate(content)
     assert [model.name for model in plan.models] == ["k-anonymity"]
     assert "'ill'" in notes[0]
+
+
+def test_digest_of_rows_in_any_order():
+    """The documented lines, hashed."""
+    table = pa.table({
+        "a": ["ü", None, "b"], "n": [2, 1, None],
+        "t": pa.array([0, 0, None], pa.timestamp("us", "Europe/Vienna")),
+    })  # fmt: skip
+    lines = ['["a","n","t"]', '["b",null,null]', '["ü","2","1970-01-01 00:00:00.000000Z"]',
+             '[null,"1","1970-01-01 00:00:00.000000Z"]']  # fmt: skip
+    expected = hashlib.sha256("".join(f"{line}\n" for line in lines).encode()).hexdigest()
+    assert sorted_rows_digest(table) == sorted_rows_digest(table.take([2, 0, 1])) == expected
+    assert sorted_rows_digest(table.slice(1)) != expected
 
 
 # -- signatures --------------------------------------------------------------------------------------

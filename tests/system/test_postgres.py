@@ -143,6 +143,26 @@ def test_explore_a_table_of_the_server(clinic):
     assert (trial.outcome, trial.released) == ("released", 88)
 
 
+def test_released_table_is_verified_by_content(clinic, tmp_path):
+    path = tmp_path / "visits.certificate.json"
+    shoal.release(plan(certificate_file=str(path)))
+    found = shoal.verify(path, database="env:CLINIC")
+    assert {finding.name: finding.outcome for finding in found.findings} == {
+        "digest": "holds",
+        "promise": "holds",
+        "figures": "holds",
+    }
+    # the order of rows does not matter, their content does
+    run(clinic, "CREATE TABLE other AS SELECT * FROM released ORDER BY random(); DROP TABLE released;"
+                "ALTER TABLE other RENAME TO released")  # fmt: skip
+    assert shoal.verify(path, database="env:CLINIC").holds
+    run(clinic, "UPDATE released SET illness = 'other' WHERE ctid = (SELECT min(ctid) FROM released)")
+    found = shoal.verify(path, database="env:CLINIC")
+    assert [(finding.name, finding.outcome) for finding in found.findings] == [("digest", "fails")]
+    with pytest.raises(shoal.InputError, match="--database"):
+        shoal.verify(path)
+
+
 def test_certificate_file(clinic, tmp_path):
     path = tmp_path / "visits.certificate.json"
     shoal.release(plan(certificate_file=str(path)))

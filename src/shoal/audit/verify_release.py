@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from shoal.errors import InputError, PlanError, ShoalError, TableError
+from shoal.io.engines import open_engine
 from shoal.io.engines.base import EngineSettings, Source
 from shoal.io.formats.csv_dialect import RELEASED
 from shoal.io.publish import certificate_of, sha256_of, size_of
@@ -21,7 +22,7 @@ from shoal.models import partial_knowledge_models
 from shoal.pipeline.run import check
 from shoal.plan.plan import Plan
 from shoal.render.summary import Displayable, Grid, Summary
-from shoal.results.saved_table import differing_figures
+from shoal.results.saved_table import differing_figures, sorted_rows_digest
 from shoal.results.signatures import (
     SignatureCheck,
     can_sign,
@@ -112,6 +113,7 @@ def verify(
     *,
     trust: Path | str | None = None,
     require_approval: bool = False,
+    database: str | None = None,
     engine: EngineSettings | None = None,
     progress: Progress = quiet,
 ) -> ReleaseVerification:
@@ -126,7 +128,14 @@ def verify(
         one of these keys.
     require_approval
         Whether an approver must have signed too, with another trusted key.
+    database
+        For a release to a database, the address of the server as a plan names it, such as ``env:CLINIC``; ``release``
+        is the file of its certificate then. Only files are signed.
     """
+    if database is not None:
+        if trust is not None:
+            raise InputError("A release in a database has no signatures; verify it without trusted keys.")
+        return _verify_in_database(Path(release), database, engine, progress)
     if require_approval and trust is None:
         raise InputError("An approval is checked against trusted keys: name a file of them (--trust).")
     trusted = None if trust is None else read_trusted_keys(Path(trust))
@@ -136,13 +145,35 @@ def verify(
     checked: CheckResult | None = None
     unchecked: list[str] = []
     if all(finding.outcome == "holds" for finding in findings):
-        checked, found, unchecked = _promises(table, content, engine, progress)
+        checked, found, unchecked = _promises(Source(table, csv=RELEASED), content, engine, progress)
         findings += found
     signatures = tuple(check_signatures(table, trusted))
     findings += _judge_signatures(signatures, trusted, require_approval)
     return ReleaseVerification(
         table.name, tuple(findings), tuple(dict.fromkeys([*unchecked, NOT_IN_RELEASE])), checked, signatures
     )
+
+
+def _verify_in_database(
+    certificate: Path, database: str, engine: EngineSettings | None, progress: Progress
+) -> ReleaseVerification:
+    """Verify a released table of a database by its content."""
+    content = _read_certificate(certificate)
+    output = content.get("output")
+    if not isinstance(output, dict) or not isinstance(output.get("table"), str):
+        raise InputError("The certificate is not about a table of a database; leave out the database.")
+    name = output["table"]
+    source = Source(database=database, table=name)
+    with open_engine(engine) as reader:
+        stored = reader.materialize(reader.read(source), None)
+    if sorted_rows_digest(stored) == output.get("content_sha256"):
+        findings = [Finding("digest", "holds", f"The table has the {stored.num_rows:,} rows that were certified.")]
+        checked, found, unchecked = _promises(source, content, engine, progress)
+        findings += found
+    else:
+        findings = [Finding("digest", "fails", "The table is not the one that the certificate is about: rows differ.")]
+        checked, unchecked = None, []
+    return ReleaseVerification(name, tuple(findings), tuple(dict.fromkeys([*unchecked, NOT_IN_RELEASE])), checked)
 
 
 def _locate(path: Path) -> tuple[Path, Path]:
@@ -153,8 +184,8 @@ def _locate(path: Path) -> tuple[Path, Path]:
     name = output.get("name") if isinstance(output, dict) else None
     if not isinstance(name, str) or not name or Path(name).name != name or name in (".", "..", "-"):
         raise InputError(
-            "The certificate names no file beside it: its release went to a database, an object store or standard "
-            "output. Give the released file, with the certificate beside it."
+            "The certificate names no file beside it: its release went to a database (name it by --database), an "
+            "object store or standard output. Give the released file, with the certificate beside it."
         )
     return path.with_name(name), path
 
@@ -190,7 +221,7 @@ def _digests(table: Path, content: Mapping[str, Any]) -> list[Finding]:
 
 
 def _promises(
-    table: Path, content: Mapping[str, Any], engine: EngineSettings | None, progress: Progress
+    table: Source, content: Mapping[str, Any], engine: EngineSettings | None, progress: Progress
 ) -> tuple[CheckResult | None, list[Finding], list[str]]:
     """Check the table against the certificate's plan, and compare figures."""
     try:
@@ -201,7 +232,7 @@ def _promises(
     if not plan.models:
         return None, [Finding("promise", "not checked", "The certificate promises no model of the table.")], unchecked
     try:
-        checked = check(Source(table, csv=RELEASED), plan=plan, engine=engine, progress=progress)
+        checked = check(table, plan=plan, engine=engine, progress=progress)
     except PlanError as error:
         text = f"The promises were not recomputed: {error}"
         return None, [Finding("promise", "not checked", text)], unchecked

@@ -26,6 +26,9 @@ def verify_files(
     require_approval: Annotated[
         bool, typer.Option("--require-approval", help="An approver must have signed too, with a trusted key.")
     ] = False,
+    database: Annotated[
+        str | None, typer.Option(help="Where a table of a database is, for its certificate's file: env:NAME.")
+    ] = None,
     require_complete: Annotated[
         bool, typer.Option("--require-complete", help="Exit with status 1 also if something could not be checked.")
     ] = False,
@@ -41,12 +44,15 @@ def verify_files(
     Example:  shoal verify published.csv
               shoal verify published.certificate.json --json
               shoal verify published.csv --trust keys.txt --require-approval
+              shoal verify visits.certificate.json --database env:CLINIC
     """
     from shoal.audit.verify_release import verify as verify_release
     from shoal.cli.console import progress
 
     with progress(as_json) as show:
-        found = verify_release(release, trust=trust, require_approval=require_approval, progress=show)
+        found = verify_release(
+            release, trust=trust, require_approval=require_approval, database=database, progress=show
+        )
     _show(found, as_json)
     raise typer.Exit(0 if found.holds and (found.complete or not require_complete) else 1)
 

@@ -55,7 +55,7 @@ from shoal.report import render, render_internal
 from shoal.results.external import INTRUDER_WITHOUT_LIST, External, Verification, describe_released, read_released
 from shoal.results.public_plan import public_plan
 from shoal.results.release import Certificate, ReleaseResult, Table, fingerprint
-from shoal.results.saved_table import content_digest, differing_figures
+from shoal.results.saved_table import content_digest, differing_figures, sorted_rows_digest
 from shoal.results.signatures import ROLES, signature_of
 from shoal.runtime import signals
 from shoal.runtime.progress import Progress, quiet
@@ -399,7 +399,9 @@ def _release_to_database(
                     decided.require_same(engine, written, read_back)
                     written = read_back
                 checked = decided.verify(engine, written)
-            extra = {"output": {"table": name, "columns": len(released.columns)}}
+                stored = engine.to_arrow(engine.ingest(server, server.columns(stage.quoted, None)))
+            content = {"rows": stored.num_rows, "content_sha256": sorted_rows_digest(stored)}
+            extra = {"output": {"table": name, "columns": len(released.columns), **content}}
             figures = _figures(plan, decided, checked, extra)
             external = _describe_externally(engine, reread, plan, checked, extra["output"])
             certificate = external.certificate.to_json()

@@ -8,6 +8,7 @@ original; for these the table must have the content that was verified.
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -41,6 +42,29 @@ def content_digest(table: pa.Table, names: Sequence[str]) -> str:
                 ends = np.frombuffer(offsets, np.int64)
                 digest.update(cells[int(ends[filled.offset]) : int(ends[filled.offset + len(filled)])])
     return digest.hexdigest()
+
+
+def sorted_rows_digest(table: pa.Table) -> str:
+    """Hash the rows of a table, whatever their order.
+
+    It is the SHA-256 of lines: the column names, then the rows in ascending order, each a JSON array of texts in UTF-8
+    without blanks and escapes; null is missing, and times with a zone are in UTC.
+    """
+    import pyarrow as pa
+
+    columns = []
+    for part, column in zip(table.schema, table.columns, strict=True):
+        if pa.types.is_timestamp(part.type) and part.type.tz is not None:
+            column = column.cast(pa.timestamp("us", "UTC"))
+        columns.append(column.cast(pa.large_string()).to_pylist())
+    digest = hashlib.sha256()
+    for row in (table.column_names, *sorted(zip(*columns, strict=True), key=_line)):
+        digest.update(_line(row))
+    return digest.hexdigest()
+
+
+def _line(row: Sequence[str | None]) -> bytes:
+    return json.dumps(list(row), ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
 
 
 def differing_figures(
