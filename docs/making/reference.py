@@ -51,8 +51,8 @@ NAMES: dict[str, tuple[str, str, str]] = {
     "results": (
         "Results",
         "What functions give back; each shows itself as text and, in a notebook, as a small page.",
-        "Release Certificate CheckResult ReleaseVerification Attacks RiskAssessment Comparison Profile Draft Exploration "
-        "Ledger Questions",
+        "Release Certificate CheckResult ReleaseVerification Attacks RiskAssessment Comparison Profile Draft "
+        "Exploration Ledger Questions",
     ),
     "errors": (
         "Errors",
