@@ -5,7 +5,7 @@
 This is the experiment of section 4 of "Generalization-based k-anonymization" (Armengol and Torra). A tree is trained on
 the original records and on releases by anti-unification, read as patterns and as records. It is tested on records that
 no release has seen. `shoal reproduce` does the same on Adult and compares with the paper's Table 1. The module
-shoal.papers.classifier describes how trees are trained. Needs the extra `learn`: pip install 'shoal[learn]'.
+shoal.papers.classifier describes how trees are trained.
 """
 
 from __future__ import annotations

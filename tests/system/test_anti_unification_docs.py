@@ -8,8 +8,6 @@ import sys
 import tomllib
 from pathlib import Path
 
-import pytest
-
 from shoal.methods import METHODS
 
 ROOT = Path(__file__).parents[2]
@@ -35,7 +33,6 @@ def test_plan_of_the_page_has_default_parameters():
 
 
 def test_classifier_comparison_runs_on_generated_data():
-    pytest.importorskip("sklearn")
     script = ROOT / "examples" / "classifier_comparison.py"
     done = subprocess.run(
         [sys.executable, str(script), "--rows", "600", "--k", "5"], capture_output=True, text=True, check=False

@@ -2,9 +2,8 @@
 
 A tree is trained on the original records and on releases by anti-unification, and tested on the originals (DB), on a
 random third of them (S1) and on records that no release has seen (uci). Releases are read in two ways: one row per
-pattern, as the paper trains its trees, and one row per record. The paper uses C4.5; here it is scikit-learn's tree by
-entropy, pruned by three-fold cross-validation on the training table itself. C4.5 splits a record of unknown value over
-the branches; here `*` is replaced by a value drawn from its column.
+pattern, as the paper trains its trees, and one row per record. The paper uses Weka's J48, a clone of C4.5; here it is
+:mod:`shoal.utility.c45`, which gives the same trees. `*` and `?` are unknown values.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +22,7 @@ from shoal.models import KAnonymity
 from shoal.pipeline.run import anonymize
 from shoal.plan.plan import Plan
 from shoal.schema import Column, Role, Schema, Widths
+from shoal.utility.c45 import CONFIDENCE, Node, predict_classes, train_tree
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 AGES = Widths((5,), bottom=20, top=90)  # low-19, 20-24, ..., 85-89, high-90
 ORDERS: dict[str, tuple[Literal["<", ">"], ...]] = {"(<, >)": ("<", ">"), "(>, <)": (">", "<")}
 TESTS = ("S1", "uci", "DB")
-PRUNING = [1e-4, 3e-4, 1e-3, 3e-3]
+UNKNOWN = ("*", "?")
+PRUNINGS: tuple[float | None, ...] = (0.1, CONFIDENCE, 0.5, None)
+"""Confidences of the pruning that are compared; None for an unpruned tree."""
 THIRD = 11486 / 32561  # of the records, as in the paper's S1
 ADULT_COLUMNS = (
     ("age", 0), ("workclass", 1), ("education", 3), ("marital-status", 5), ("occupation", 6), ("race", 8), ("sex", 9),
@@ -44,12 +46,16 @@ class TreeComparison:
     """Accuracies in per cent.
 
     ``originals`` by test set; ``releases`` by (passes, patterns or records, test set, k); ``sizes`` by (passes,
-    patterns or records, k): how many patterns, and how many records were discarded.
+    patterns or records, k): how many patterns, and how many records were discarded; ``leaves`` of the trees by (passes,
+    patterns or records, k); ``pruned`` the accuracy on unseen records of trees trained on patterns, by (passes, k,
+    confidence).
     """
 
     originals: dict[str, float]
     releases: dict[tuple[str, str, str, int], float]
     sizes: dict[tuple[str, str, int], tuple[int, int]]
+    leaves: dict[tuple[str, str, int], int]
+    pruned: dict[tuple[str, int, float | None], float]
 
 
 def adult_records(path: Path) -> pa.Table:
@@ -72,12 +78,14 @@ def compare_trees(originals: pa.Table, unseen: pa.Table, sizes: Sequence[int]) -
     import pyarrow as pa
 
     schema = _schema_of(originals)
-    coarsened = _cut_ages(originals)
+    coarsened, new = _cut_ages(originals), _cut_ages(unseen)
     third = np.random.default_rng(0).permutation(originals.num_rows)[: round(originals.num_rows * THIRD)]
-    tests = dict(zip(TESTS, (coarsened.take(pa.array(np.sort(third))), _cut_ages(unseen), coarsened), strict=True))
-    learner = _Learner(coarsened)
+    tests = dict(zip(TESTS, (coarsened.take(pa.array(np.sort(third))), new, coarsened), strict=True))
+    learner = _Learner(coarsened, new)
+    coded = {test: learner.codes(table) for test, table in tests.items()}
     tree = learner.train(coarsened)
-    found = TreeComparison({test: learner.accuracy(tree, table) for test, table in tests.items()}, {}, {})
+    accuracies = {test: learner.accuracy(tree, *pair) for test, pair in coded.items()}
+    found = TreeComparison(accuracies, {}, {}, {}, {})
     for k in sizes:
         for name, order in ORDERS.items():
             for way in ("patterns", "records"):
@@ -85,8 +93,12 @@ def compare_trees(originals: pa.Table, unseen: pa.Table, sizes: Sequence[int]) -
                 release = anonymize(originals, Plan(schema, (KAnonymity(k),), method))
                 tree = learner.train(release.table)
                 found.sizes[name, way, k] = release.figures["groups"], release.figures["suppressed"]
-                for test, table in tests.items():
-                    found.releases[name, way, test, k] = learner.accuracy(tree, table)
+                found.leaves[name, way, k] = tree.leaves()
+                for test, pair in coded.items():
+                    found.releases[name, way, test, k] = learner.accuracy(tree, *pair)
+                for confidence in PRUNINGS if way == "patterns" else ():
+                    tree = learner.train(release.table, confidence)
+                    found.pruned[name, k, confidence] = learner.accuracy(tree, *coded["uci"])
     return found
 
 
@@ -111,41 +123,30 @@ def _cut_ages(table: pa.Table) -> pa.Table:
 
 
 class _Learner:
-    """A decision tree over the columns of one table."""
+    """C4.5 over the columns of some tables."""
 
-    def __init__(self, originals: pa.Table) -> None:
-        from sklearn.preprocessing import OneHotEncoder
+    def __init__(self, *tables: pa.Table) -> None:
+        names = [name for name in tables[0].column_names if name != "salary"]
+        found = {name: sorted({value for table in tables for value in table[name].to_pylist()}) for name in names}
+        self.values = {
+            name: {value: code for code, value in enumerate(v for v in values if v not in UNKNOWN)}
+            for name, values in found.items()
+        }
+        self.classes = sorted({value for table in tables for value in table["salary"].to_pylist()})
 
-        self.names = [name for name in originals.column_names if name != "salary"]
-        self.encoder = OneHotEncoder(handle_unknown="ignore", dtype=np.float32)
-        self.encoder.fit(self.cells(originals))
+    def codes(self, table: pa.Table) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+        """Return the codes of a table, -1 for unknown values, and the classes."""
+        columns = [[codes.get(value, -1) for value in table[name].to_pylist()] for name, codes in self.values.items()]
+        number = {value: code for code, value in enumerate(self.classes)}
+        labels = [number[value] for value in table["salary"].to_pylist()]
+        return np.asarray(columns, np.int32).T, np.asarray(labels, np.int64)
 
-    def cells(self, table: pa.Table) -> npt.NDArray[np.object_]:
-        """Return the values of a table, with `*` replaced by random draws.
+    def train(self, table: pa.Table, confidence: float | None = CONFIDENCE) -> Node:
+        """Train a tree, pruned at a confidence or not at all."""
+        codes, labels = self.codes(table)
+        sizes = tuple(map(len, self.values.values()))
+        return train_tree(codes, labels, sizes, len(self.classes), confidence)
 
-        A draw is from the other values of the column. Suppression of a value is correlated with the class of its
-        record, so a tree must not see it.
-        """
-        random = np.random.default_rng(0)
-        columns = []
-        for name in self.names:
-            values = np.array(table[name].to_pylist(), dtype=object)
-            hidden = values == "*"
-            if not hidden.all():  # otherwise there is nothing to draw from, and no value applies
-                values[hidden] = random.choice(values[~hidden], hidden.sum())
-            columns.append(values)
-        return np.column_stack(columns)
-
-    def train(self, table: pa.Table) -> Any:
-        """Train a tree, pruned by cross-validation on the table itself."""
-        from sklearn.model_selection import GridSearchCV, StratifiedKFold
-        from sklearn.tree import DecisionTreeClassifier
-
-        folds = StratifiedKFold(3, shuffle=True, random_state=0)
-        tree = DecisionTreeClassifier(criterion="entropy", random_state=0)
-        search = GridSearchCV(tree, {"ccp_alpha": PRUNING}, cv=folds, n_jobs=2)
-        return search.fit(self.encoder.transform(self.cells(table)), table["salary"].to_pylist())
-
-    def accuracy(self, tree: Any, table: pa.Table) -> float:
+    def accuracy(self, tree: Node, codes: npt.NDArray[np.int32], labels: npt.NDArray[np.int64]) -> float:
         """Return the accuracy in per cent."""
-        return 100 * float(tree.score(self.encoder.transform(self.cells(table)), table["salary"].to_pylist()))
+        return 100 * float((predict_classes(tree, codes) == labels).mean())
