@@ -17,8 +17,16 @@ from shoal.budget import mechanisms
 from shoal.cli.app import app
 from shoal.errors import OutputError
 from shoal.methods import FullDomain, Mondrian
-from shoal.models import PPlusAlphaSensitive, PSensitive
-from shoal.papers import clique_reduction, enhanced_models, identifiability, microaggregation, sources, switching
+from shoal.models import KAnonymity, PPlusAlphaSensitive, PSensitive
+from shoal.papers import (
+    anti_unification,
+    clique_reduction,
+    enhanced_models,
+    identifiability,
+    microaggregation,
+    sources,
+    switching,
+)
 from shoal.papers.adult_hierarchies import HEIGHTS, HIERARCHIES
 from shoal.papers.page import Section, to_html, to_markdown
 from shoal.report.line_chart import line_chart
@@ -184,6 +192,7 @@ def _changed(monkeypatch, build, home, name, replacement):
         (switching._verdicts, PPlusAlphaSensitive, "assess_column", PSensitive.assess_column),
         (enhanced_models._table_8, enhanced_models, "PAlphaSensitive", lambda p, alpha: PSensitive(p)),
         (switching._worked_run, switching, "PPlusAlphaSensitive", lambda p, alpha: PSensitive(p)),
+        (lambda: anti_unification._figures()[0], anti_unification, "KAnonymity", lambda k: KAnonymity(2)),
         (clique_reduction.reduction_section, clique_reduction, "Refine", lambda **_: FullDomain()),
     ],
     ids=lambda value: getattr(value, "__name__", None),

@@ -123,6 +123,8 @@ def apply_changes(text: str, changes: Sequence[Mapping[str, Any]], suggested: Ma
             if "classes" in change:
                 for key, value in classes_from_text(str(change["classes"])).items():
                     _set(document, ["columns", str(change["column"]), key], value)
+                if "categories" not in document["columns"][str(change["column"])]:
+                    document["columns"][str(change["column"])].pop("publish", None)
             elif "kind" in change:
                 entry = hierarchy_from_text(str(change["kind"]), str(change.get("text", "")))
                 _set(document, ["columns", str(change["column"]), "hierarchy"], entry)

@@ -540,6 +540,18 @@ TEXTS: dict[str, tuple[str, str]] = {
         "Order of the values, from the least to the most",
         "Reihenfolge der Werte, vom kleinsten zum größten",
     ),
+    "hierarchies.published": (
+        "The release shows",
+        "Die Veröffentlichung zeigt",
+    ),
+    "hierarchies.published.values": (
+        "the values",
+        "die Werte",
+    ),
+    "hierarchies.published.categories": (
+        "only their classes",
+        "nur ihre Klassen",
+    ),
     "hierarchies.order.about": (
         "Where the values have an order (stages, incomes), conditions about distances can use it.",
         "Wo die Werte eine Ordnung haben (Stadien, Einkommen), nutzen sie Bedingungen über Abstände.",
@@ -875,6 +887,50 @@ TEXTS: dict[str, tuple[str, str]] = {
     "method.mdav": (
         "Numbers are replaced by the means of small groups of similar rows (microaggregation).",
         "Zahlen werden durch Mittel kleiner Gruppen ähnlicher Zeilen ersetzt (Mikroaggregation).",
+    ),
+    "method.switching": (
+        "Rows change places between groups until every group has enough categories and weight.",
+        "Zeilen tauschen die Gruppe, bis jede genug Kategorien und Gewicht hat.",
+    ),
+    "method.local-suppression": (
+        "Values stay as they are, and single cells are hidden where they would make a row stand out.",
+        "Werte bleiben, wie sie sind, und einzelne Zellen werden verborgen, wo sie eine Zeile herausheben.",
+    ),
+    "method.facts-suppression": (
+        "Columns are made less exact, and single rows of people whose rows together would set them apart are left out.",
+        "Spalten werden ungenauer, und einzelne Zeilen von Personen, die zusammen herausstechen würden, entfallen.",
+    ),
+    "method.anti-unification": (
+        "Rows with the same values form a pattern; where they differ, the cell is hidden. No hierarchies are needed.",
+        "Zeilen mit gleichen Werten bilden ein Muster; wo sie sich unterscheiden, wird die Zelle verborgen. Hierarchien sind nicht nötig.",
+    ),
+    "method.cbfs": (
+        "As mdav, with one group at a time around the outermost row.",
+        "Wie mdav, mit je einer Gruppe um die äußerste Zeile.",
+    ),
+    "method.v-mdav": (
+        "As mdav, with groups that may grow where further rows lie close.",
+        "Wie mdav, mit Gruppen, die wachsen dürfen, wo weitere Zeilen nahe liegen.",
+    ),
+    "method.k-first": (
+        "Groups of similar rows are made larger and larger until all keep the promise.",
+        "Gruppen ähnlicher Zeilen werden immer größer, bis alle die Zusage halten.",
+    ),
+    "method.p-first": (
+        "Each group first takes the sensitive values that the promise needs, then the nearest rows.",
+        "Jede Gruppe nimmt zuerst die sensiblen Werte, die die Zusage braucht, dann die nächsten Zeilen.",
+    ),
+    "method.univariate": (
+        "The best groups for the numbers of one column; for several, along one path through all rows.",
+        "Die besten Gruppen für die Zahlen einer Spalte; bei mehreren entlang eines Weges durch alle Zeilen.",
+    ),
+    "method.population-grid": (
+        "Every row shows its cell of a grid that was declared before the data were seen.",
+        "Jede Zeile zeigt ihre Zelle eines Rasters, das vor dem Blick in die Daten festgelegt wurde.",
+    ),
+    "method.sampled-grid": (
+        "A random part of the rows is shown by cells of a declared grid, and small cells are left out.",
+        "Ein zufälliger Teil der Zeilen wird in Zellen eines festgelegten Rasters gezeigt, und kleine Zellen entfallen.",
     ),
     "run.seconds": (
         "Seconds it may search (empty: as long as it takes)",

@@ -132,7 +132,8 @@ def hierarchies(project: Project, request: Request, language: str) -> dict[str, 
     look = {c["name"]: c for c in (current_result(project, "look") or {}).get("columns", ())}
     return {
         "names": names, "secret": sensitive, "chosen": chosen, "kind": kind, "kinds": HIERARCHY_KINDS,
-        "classes": classes, "order": "\n".join(map(str, section.get("order") or ())),
+        "classes": classes, "published": section.get("publish", "values") if section.get("categories") else None,
+        "order": "\n".join(map(str, section.get("order") or ())),
         "written": classes_to_text(section) if classes else written, "levels": levels, "raw": raw,
         "levels_failed": failure_message(project.latest.get(key)), "suits": (look.get(chosen) or {}).get("kind"),
         "widths": entry.get("intervals") if kind == "intervals" else None,

@@ -393,6 +393,28 @@ def test_classes_text_round_trip(text):
         apply_changes(plan, [{"column": "ill", "classes": "empty class"}])
 
 
+def test_classes_are_published_by_a_choice(server):
+    """Choose on the page that a sensitive column shows its classes."""
+    import tomllib
+
+    project = new_patients(server)
+    page = f"/p/{project}/hierarchies?column=condition"
+    assert 'id="published"' in server.ask("GET", page)[2].decode()
+    text = '[columns.ill]\nrole = "sensitive"\ncategories = [["HIV"], ["Flu"]]\n'
+    chosen = apply_changes(text, [{"set": ["columns", "ill", "publish"], "value": "categories"}])
+    assert tomllib.loads(chosen)["columns"]["ill"]["publish"] == "categories"
+    removed = apply_changes(chosen, [{"column": "ill", "classes": ""}])
+    assert tomllib.loads(removed)["columns"]["ill"] == {"role": "sensitive"}
+
+
+def test_every_method_has_a_sentence_on_the_page():
+    from shoal.methods import METHODS
+
+    ours = [name for name, method in METHODS.items() if method.__module__.startswith("shoal.")]
+    assert len(ours) > 15
+    assert [name for name in ours if f"method.{name}" not in TEXTS] == []
+
+
 def test_changes_of_key_sets_and_known(server):
     project = new_patients(server)
     changes = [{"set": ["keys"], "value": [{"columns": ["age", "country"], "k": 3}]}]
