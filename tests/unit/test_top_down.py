@@ -84,6 +84,19 @@ def test_heavy_column_keeps_its_values():
         assert released[light].to_pylist().count("*") == 4
 
 
+@pytest.mark.parametrize("parameters", [{"choose": "loss"}, {"quality": "good"}])
+def test_other_rules_are_refused_as_printed(parameters):
+    method = shoal.methods.TopDown(variant="as-printed", **parameters)
+    with pytest.raises(shoal.PlanError, match="leave out choose and quality"):
+        shoal.Plan(SCHEMA, (shoal.models.KAnonymity(2),), method)
+
+
+def test_deadline_ends_the_specialization_as_printed():
+    method = shoal.methods.TopDown(variant="as-printed", time_limit=1e-9)
+    release = shoal.anonymize(TABLE_8, shoal.Plan(SCHEMA, (shoal.models.KAnonymity(2),), method))
+    assert set(release.table["zip"].to_pylist()) == {"435*"}
+
+
 def test_rows_given_back_are_final_as_printed():
     """Rows at the parent are not specialized along another column."""
     schema = Schema({name: Column(Role.QUASI_IDENTIFIER) for name in ("a", "b")})

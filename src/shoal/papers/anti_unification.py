@@ -68,7 +68,7 @@ def _figures() -> list[Section]:
     method = AntiUnification(patterns="overlapping")
     release = anonymize(table, Plan(schema, (KAnonymity(5),), method))
     found = Counter((row["size"], row["color"]) for row in release.table.to_pylist())
-    rest = release.certificate["suppressed"]
+    rest = release.figures["suppressed"]
     adults = {
         "age": ("B_25-29", "B_35-39"), "workclass": ("PRIVATE", "PRIVATE"), "education": ("BACHELORS", "MASTERS"),
         "marital-status": ("DIVORCED", "MARRIED-CIV-SPOUSE"), "occupation": ("PROF-SPECIALTY", "EXEC-MANAGERIAL"),

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from shoal.methods.local.printed_switching import Ancestors, SensitiveCounts, pieces_of_rows
 from shoal.methods.local.problem import LocalProblem, Pieces
+from shoal.methods.time_limits import is_late
 
 Rows = npt.NDArray[np.int64]
 
@@ -93,17 +94,19 @@ class _Table:
         return children, parent
 
 
-def cut_as_printed(local: LocalProblem) -> Pieces:
+def cut_as_printed(local: LocalProblem, deadline: float | None = None) -> Pieces:
     """Specialize all rows from the top down.
 
-    Cost: for each group, the columns times its rows.
+    Groups are valid at any time: at a ``deadline`` the current ones are returned. Cost: for each group, the columns
+    times its rows.
     """
     table = _Table(local)
     group = np.zeros(len(table.item), np.int64)
     pending, final = [np.arange(len(table.item))], 0
     while pending:
         rows = pending.pop()
-        options = [table.specialize(rows, column) for column in range(table.ancestors.nodes.shape[1])]
+        columns = 0 if is_late(deadline) else table.ancestors.nodes.shape[1]
+        options = [table.specialize(rows, column) for column in range(columns)]
         made = min((option for option in options if option), key=lambda option: option.loss, default=None)
         if made is None:
             group[rows] = final

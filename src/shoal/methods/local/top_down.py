@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, ClassVar
 from typing_extensions import override
 
 from shoal.bounds import Bound
+from shoal.errors import PlanError
 from shoal.methods.base import Problem, Quality, require_feasible, require_quasi_identifiers
 from shoal.methods.local.base import Choice, CuttingMethod, LocalLoss, Variant
 from shoal.methods.local.lower_bounds import bound_recoding, effort_of
@@ -54,7 +55,8 @@ class TopDown(CuttingMethod):
         again, for longer and longer; see docs/bounds.md.
     variant
         ``improved``, or ``as-printed``: the algorithm of the paper, see
-        :mod:`shoal.methods.local.printed_top_down`. For small tables.
+        :mod:`shoal.methods.local.printed_top_down`. For small tables. It has one rule for the next column and is not
+        improved afterwards: ``choose`` and ``quality`` must be left out.
 
     Examples
     --------
@@ -74,6 +76,11 @@ class TopDown(CuttingMethod):
     @override
     def check(self, schema: Schema, model: AllOf) -> None:
         require_quasi_identifiers(schema, self.weights)
+        if self.variant == "as-printed" and (self.improves or self.choose != "best"):
+            raise PlanError(
+                "The variant as-printed has one rule for the next column and is not improved afterwards: leave out "
+                "choose and quality, or take the variant improved."
+            )
 
     @override
     def lower_bound(self, problem: Problem, recoding: Recoding) -> Bound | None:
@@ -89,5 +96,5 @@ class TopDown(CuttingMethod):
         if self.variant == "as-printed":
             from shoal.methods.local.printed_top_down import cut_as_printed
 
-            return local, cut_as_printed(local)
+            return local, cut_as_printed(local, deadline)
         return local, cut_pieces(local, local.whole(), strict=False, choose=self.choose, deadline=deadline)
