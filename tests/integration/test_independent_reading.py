@@ -211,8 +211,8 @@ def test_certificate_names_the_reader(tmp_path, name, reader):
     assert {model["judged_by"] for model in made.figures["models"]} == {"the model and the gate"}
 
 
-def test_frames_are_read_by_the_engine():
-    assert shoal.anonymize(pa.table(_table()), PLAN).figures["reading"] == ENGINE
+def test_frames_are_read_by_arrow():
+    assert shoal.anonymize(pa.table(_table()), PLAN).figures["reading"] == ARROW
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])

@@ -68,7 +68,7 @@ def _read_frame(path: Path, suffix: str) -> Table:
 
 
 def _text(cell: Any) -> Cell:
-    if cell is None or cell != cell or str(cell) == "<NA>":
+    if cell is None or str(cell) in ("<NA>", "NaT") or cell != cell:
         return None
     if isinstance(cell, float) and cell.is_integer() and abs(cell) < 2**53:
         return str(int(cell))

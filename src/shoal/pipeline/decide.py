@@ -62,7 +62,7 @@ from shoal.table.people import number_people
 from shoal.table.pseudonyms import name_people, read_key, replace_identifiers
 from shoal.utility.loss import losses
 from shoal.verification.check import CheckResult, PeopleCounts
-from shoal.verification.independent import WrittenTable
+from shoal.verification.independent import ReturnedFrame, WrittenTable
 from shoal.verification.verify import read_source_people, require_same_rows, verify, verify_distributed, verify_patterns
 
 MAX_VARYING_SHARE = 0.05
@@ -146,10 +146,17 @@ class Decided:
     repeating_identifiers: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     bound: Bound | None = None
 
-    def verify(self, engine: Engine, written: Relation, file: WrittenTable | None = None) -> CheckResult:
+    def verify(
+        self,
+        engine: Engine,
+        written: Relation,
+        file: WrittenTable | ReturnedFrame | None = None,
+        original: WrittenTable | None = None,
+    ) -> CheckResult:
         """Verify the written table, before it is published.
 
-        ``file`` is the file of it, if the independent verification can read that itself.
+        ``file`` is the file of it, and ``original`` that of the source, if the independent verification can read these
+        itself.
         """
         raise NotImplementedError
 
@@ -187,7 +194,13 @@ class DecidedInMemory(Decided):
     recoding: Recoding
 
     @override
-    def verify(self, engine: Engine, written: Relation, file: WrittenTable | None = None) -> CheckResult:
+    def verify(
+        self,
+        engine: Engine,
+        written: Relation,
+        file: WrittenTable | ReturnedFrame | None = None,
+        original: WrittenTable | None = None,
+    ) -> CheckResult:
         problem, schema, model = self.problem, self.plan.schema.published, self.plan.model
         if isinstance(self.recoding, ByPattern):
             return verify_patterns(engine, written, problem.frequencies, problem.ladders, self.recoding, model)
@@ -196,8 +209,9 @@ class DecidedInMemory(Decided):
         wildcard = self.plan.method.wildcard
         with allow_seconds(_time_limit(self.plan.method)):
             return verify(
-                engine, written, schema, model, self.released_rows, wildcard, problem.frequencies, people, labels, file
-            )
+                engine, written, schema, model, self.released_rows, wildcard, problem.frequencies, people, labels, file,
+                original,
+            )  # fmt: skip
 
     def _labels_of_codes(self) -> list[list[str | None]]:
         """Return the published label of each code, where no cell is suppressed.
@@ -263,7 +277,13 @@ class DecidedDistributed(Decided):
     """Release decided on several machines; no machine has all rows."""
 
     @override
-    def verify(self, engine: Engine, written: Relation, file: WrittenTable | None = None) -> CheckResult:
+    def verify(
+        self,
+        engine: Engine,
+        written: Relation,
+        file: WrittenTable | ReturnedFrame | None = None,
+        original: WrittenTable | None = None,
+    ) -> CheckResult:
         schema = self.plan.schema.published
         counted = engine.distributed_frequencies(written, _counted_positions(written, schema))
         assert counted is not None

@@ -22,7 +22,7 @@ from shoal.errors import OutputError, PlanError
 from shoal.io.engines import open_engine, runs_on_spark
 from shoal.io.engines.base import UTC, Engine, EngineSettings, Relation, Source, require_columns
 from shoal.io.formats import PLAIN, STANDARD, Writing, writer_of
-from shoal.io.formats.csv_dialect import RELEASED, CsvFormat
+from shoal.io.formats.csv_dialect import RELEASED, CsvFormat, detect
 from shoal.io.formats.object_store import Store
 from shoal.io.formats.postgres import Postgres
 from shoal.io.formats.urls import address_of
@@ -66,7 +66,7 @@ from shoal.table.people import number_people
 from shoal.table.spreadsheet_safety import neutralize
 from shoal.utility.coded_tables import TableReader, source_of
 from shoal.verification.check import CheckResult, check_relation
-from shoal.verification.independent import WrittenTable, is_readable
+from shoal.verification.independent import WrittenTable, has_plain_types, is_readable, read_frame
 from shoal.verification.verify import needs_original
 
 LossChart = Callable[[Plan, Progress], str]
@@ -101,7 +101,9 @@ def anonymize(data: Table, plan: PlanLike, *, progress: Progress = quiet) -> Rel
             converted = _convert_like(engine.materialize(decided.numbered, data), data)
         with timer("verifying"):  # the object that is returned, as a conversion may change values
             numbered = engine.read(Source(frame=converted, with_nan=plan.schema.quasi_identifiers))
-            checked = decided.verify(engine, numbered)
+            published = plan.schema.published
+            frame = read_frame(converted, published.quasi_identifiers, published.sensitive)
+            checked = decided.verify(engine, numbered, frame)
             released = _drop_columns(converted, plan.schema.person[:1])
             if plan.schema.linked:
                 released = _convert_like(engine.materialize(decided.released, data), data)
@@ -326,7 +328,8 @@ def _release_to_file(
                     verified = folder / f"people{path.suffix.lower()}"
                     written = _read_with_people(engine, released, decided, verified, writing)
                 changed = harmless is not None and (harmless.undo or harmless.columns != harmless.table.columns)
-                checked = decided.verify(engine, written, None if changed else _written_table(plan, verified, written))
+                file = None if changed else _written_table(plan, verified, written)
+                checked = decided.verify(engine, written, file, _original_table(plan, decided.origin))
             digest = sha256_of(staged)
             name = Path(plan.output.written.get("path", path.name)).name
             extra: dict[str, Any] = {"output": {"name": name, "bytes": size_of(staged), "sha256": digest}}
@@ -472,7 +475,8 @@ def _release_to_standard_output(
                 if plan.schema.person:
                     verified = scratch.path / "people.csv"
                     written = _read_with_people(engine, released, decided, verified, PLAIN)
-                checked = decided.verify(engine, written, _written_table(plan, verified, written))
+                released_file = _written_table(plan, verified, written)
+                checked = decided.verify(engine, written, released_file, _original_table(plan, decided.origin))
             extra = {"output": {"name": "-", "bytes": size_of(staged), "sha256": sha256_of(staged)}}
             external = _describe_externally(engine, released, plan, checked, extra["output"])
             figures = _figures(plan, decided, checked, extra)
@@ -683,6 +687,31 @@ def _written_table(plan: Plan, path: Path, written: Relation) -> WrittenTable | 
     return WrittenTable(path, written.columns) if is_readable(path) and not runs_on_spark(plan.engine) else None
 
 
+def _original_table(plan: Plan, origin: Relation) -> WrittenTable | None:
+    """Return the plan's source for the independent verification to read.
+
+    None unless it is one plain file: a CSV in UTF-8 with a header and no further options, or Parquet with texts and
+    whole numbers; and unless quasi-identifiers are published as they are read.
+    """
+    source, columns = plan.source, plan.schema.columns.values()
+    if source is None or source.path is None or runs_on_spark(plan.engine):
+        return None
+    if plan.method.wildcard is None and not partial_knowledge_models(plan.model):
+        return None  # nobody is looked up in it
+    path = Path(source.path)
+    quasi = plan.schema.quasi_identifiers
+    moved = any(column.shift is not None or column.relative_to is not None for column in columns)
+    if moved or source.format is not None or not is_readable(path) or not has_plain_types(path, quasi):
+        return None
+    if path.suffix.lower() == ".parquet":
+        return None if source.csv.missing else WrittenTable(path, origin.columns)
+    form = detect(path, source.csv)
+    given = CsvFormat(delimiter=form.delimiter, quote=form.quote, header=True, encoding="utf-8", names=form.names)
+    if form != given or source.csv.names or form.names != origin.columns or len(form.names) == 1:
+        return None
+    return WrittenTable(path, origin.columns, form.delimiter or ",", form.quote or '"', skips_blank_lines=True)
+
+
 def _drop_columns(frame: Any, columns: tuple[str, ...]) -> Any:
     """Drop columns of a frame of the engine or of the user."""
     if not columns:
@@ -734,6 +763,8 @@ def _figures(plan: Plan, decided: Decided, checked: CheckResult, extra: Mapping[
     content |= decided.further_figures(checked)
     if checked.reading is not None:
         content["reading"] = checked.reading
+    if checked.original_reading is not None:
+        content["original_reading"] = checked.original_reading
     if checked.folded:
         content["folded"] = dict(checked.folded)
     if checked.read_as_missing:

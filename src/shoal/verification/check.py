@@ -133,6 +133,8 @@ class CheckResult(Displayable):
     read_as_missing: Mapping[str, int] = field(default_factory=dict)
     reading: str | None = None
     """For a release: what read it for the independent verification; the engine reads it for the models."""
+    original_reading: str | None = None
+    """The same for the original, where people are looked up in it."""
     unanswered: tuple[str, ...] = ()
     """Parts of the plan's question that this table alone cannot answer, as sentences."""
     combinations: FrequencySet | None = field(default=None, repr=False, compare=False)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import VerificationError
+from shoal.errors import TableError, VerificationError
 from shoal.io.engines.base import DistributedTable, Engine, Relation, require_columns
 from shoal.models import AllOf, Model, combine
 from shoal.models.by_people import ByPeople
@@ -31,6 +31,7 @@ from shoal.table.groups import group_keys
 from shoal.verification.check import CheckResult, ModelVerdict, PartialCheck, assess_part, check_relation, merge_parts
 from shoal.verification.independent import (
     ENGINE,
+    ReturnedFrame,
     SensitiveColumn,
     TableEvaluation,
     WrittenTable,
@@ -65,7 +66,8 @@ def verify(
     source: FrequencySet | None = None,
     people: pa.Table | None = None,
     released_labels: Sequence[Sequence[str | None]] = (),
-    written: WrittenTable | None = None,
+    written: WrittenTable | ReturnedFrame | None = None,
+    original: WrittenTable | None = None,
 ) -> CheckResult:
     """Verify a release twice before it is written.
 
@@ -73,8 +75,10 @@ def verify(
     still contains it, and ``people`` is the result of :func:`read_source_people`. ``released_labels`` are as in
     :func:`shoal.verification.check.check_relation`.
 
-    ``written`` is the file of the release: the independent verification reads it anew. Without it, both verifications
-    use the engine's reading.
+    ``written`` is the file of the release, or the frame that is handed back: the independent verification reads it
+    anew. Without it, both verifications use the engine's reading. ``original`` is the file of the source, which it
+    reads anew too, where the people of the source are looked up: for partial knowledge and where a label may stand for
+    any value.
     """
     required = (*schema.quasi_identifiers, *schema.sensitive, *schema.person)
     require_columns(released, required)
@@ -91,10 +95,15 @@ def verify(
         others = released.positions((*schema.sensitive, *schema.person))
         counted = count_written_rows(written, released.positions(schema.quasi_identifiers), others)
     result = replace(result, reading=ENGINE if written is None else written.reader)
+    labels: Counter[tuple[str | None, ...]] = Counter()
+    if source is not None and (wildcard is not None or partial_knowledge_models(model)):
+        texts = released_labels if wildcard is None else [(*dictionary.text, None) for dictionary in source.quasi]
+        labels = _count_source_labels(source, texts) if original is None else _read_labels(original, source, texts)
+        result = replace(result, original_reading=ENGINE if original is None else original.reader)
     if schema.person:
-        independent = _evaluate_people_again(counted, released, schema, model, people, source, released_labels)
+        independent = _evaluate_people_again(counted, released, schema, model, people, labels)
     else:
-        independent = _evaluate_again(counted, released, schema, model, wildcard, source, released_labels)
+        independent = _evaluate_again(counted, released, schema, model, wildcard, labels)
     return _require_agreement(result, independent, model, rows)
 
 
@@ -109,14 +118,14 @@ def _evaluate_again(
     schema: Schema,
     model: AllOf,
     wildcard: str | None,
-    source: FrequencySet | None = None,
-    released_labels: Sequence[Sequence[str | None]] = (),
+    people: Counter[tuple[str | None, ...]],
 ) -> TableEvaluation:
-    """Evaluate the counted combinations of a release independently."""
+    """Evaluate the counted combinations of a release independently.
+
+    ``people`` are the numbers of rows of the source by the labels that the release has for them.
+    """
     positions = released.positions(schema.quasi_identifiers)
     if wildcard is not None:
-        assert source is not None
-        people = _count_source_labels(source, [(*dictionary.text, None) for dictionary in source.quasi])
         return judge(count_groups_with_wildcards(counted, positions, wildcard, people), (), model.parts)
     columns = {
         name: (position, counted.column(f"c{position}"), counted.column("n"))
@@ -128,9 +137,8 @@ def _evaluate_again(
     independent = judge(count_groups(counted, positions, sensitive), sensitive, plain)
     if len(plain) == len(model.parts):
         return independent
-    assert source is not None
     quasi = dict(zip(schema.quasi_identifiers, positions, strict=True))
-    released_rows = read_released_rows(counted, quasi, sensitive, _count_source_labels(source, released_labels), TOP)
+    released_rows = read_released_rows(counted, quasi, sensitive, people, TOP)
     others = iter(independent.evaluations)
     evaluations = [
         evaluate_column_sets(released_rows, part) if isinstance(part, PartialKnowledge) else next(others)
@@ -153,18 +161,49 @@ def _count_source_labels(
     return people
 
 
+def _read_labels(
+    original: WrittenTable, source: FrequencySet, labels: Sequence[Sequence[str | None]]
+) -> Counter[tuple[str | None, ...]]:
+    """Count the rows of the source by label, from a reading of the file.
+
+    Only the labels of values are those of the decision. Raises if the readers find other values or another number of
+    rows.
+    """
+    names = [dictionary.name for dictionary in source.quasi]
+    positions = [original.columns.index(name) for name in names]
+    counted = count_written_rows(original, positions, ())
+    label_of = [
+        {text or None: label or None for text, label in zip((*dictionary.text, None), column, strict=False)}
+        for dictionary, column in zip(source.quasi, labels, strict=True)
+    ]
+    cells = [read_texts(counted.column(f"c{position}")) for position in positions]
+    people: Counter[tuple[str | None, ...]] = Counter()
+    for texts, rows in zip(zip(*cells, strict=True), counted.column("n").to_pylist(), strict=True):
+        if any(text not in known for text, known in zip(texts, label_of, strict=True)):
+            raise TableError(
+                f"The source must be read alike by the engine and by {original.reader}, but a value of a "
+                f"quasi-identifier is another one. Write the file again as plain CSV or Parquet."
+            )
+        people[tuple(known[text] for text, known in zip(texts, label_of, strict=True))] += rows
+    if people.total() != source.count.sum():
+        raise TableError(
+            f"The source must be read alike by the engine and by {original.reader}; found {source.count.sum()} and "
+            f"{people.total()} rows. Write the file again as plain CSV or Parquet."
+        )
+    return people
+
+
 def _evaluate_people_again(
     counted: pa.Table,
     released: Relation,
     schema: Schema,
     model: AllOf,
     people: pa.Table | None,
-    source: FrequencySet | None,
-    released_labels: Sequence[Sequence[str | None]],
+    labels: Counter[tuple[str | None, ...]],
 ) -> TableEvaluation:
     """Evaluate a release independently in people.
 
-    ``people`` are the values that the people of the source have.
+    ``people`` are the values that the people of the source have, ``labels`` the numbers of the source's rows by label.
     """
     models = [part.of_rows for part in model.parts if isinstance(part, ByPeople)]
     (person,) = released.positions(schema.person)
@@ -173,9 +212,8 @@ def _evaluate_people_again(
     independent = evaluate_people(counted, people, positions, person, schema, models, known_rows)
     if len(models) == len(model.parts):
         return independent
-    assert source is not None
     quasi = dict(zip(schema.quasi_identifiers, positions, strict=True))
-    released_rows = read_released_rows(counted, quasi, (), _count_source_labels(source, released_labels), TOP)
+    released_rows = read_released_rows(counted, quasi, (), labels, TOP)
     others = iter(independent.evaluations)
     evaluations = [
         evaluate_column_sets_by_people(released_rows, counted, people, person, schema, part.of_rows)

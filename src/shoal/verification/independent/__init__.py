@@ -30,13 +30,22 @@ from shoal.verification.independent.judge import (
 )
 from shoal.verification.independent.patterns import count_matching_records
 from shoal.verification.independent.people import evaluate_column_sets_by_people, evaluate_people
-from shoal.verification.independent.reading import ENGINE, WrittenTable, count_written_rows, is_readable
+from shoal.verification.independent.reading import (
+    ENGINE,
+    ReturnedFrame,
+    WrittenTable,
+    count_written_rows,
+    has_plain_types,
+    is_readable,
+    read_frame,
+)
 
 __all__ = [
     "DEFINITIONS",
     "ENGINE",
     "Counts",
     "ModelEvaluation",
+    "ReturnedFrame",
     "SensitiveColumn",
     "TableEvaluation",
     "WrittenTable",
@@ -49,11 +58,13 @@ __all__ = [
     "evaluate_column_sets",
     "evaluate_column_sets_by_people",
     "evaluate_people",
+    "has_plain_types",
     "is_readable",
     "judge",
     "list_sensitive_columns",
     "merge_evaluations",
     "name_judges",
+    "read_frame",
     "read_released_rows",
     "read_texts",
 ]

@@ -1,7 +1,8 @@
 """Read a written release again, without the engine that wrote it.
 
-A CSV is read by Python's csv module, or by Arrow if it is large; a Parquet file by Arrow. All rows are read, in batches
-that are counted one by one. Empty cells of a CSV are missing.
+The original is read in the same way where people are looked up in it. A CSV is read by Python's csv module, or by Arrow
+if it is large; a Parquet file by Arrow, and so is a frame that is handed back. All rows are read, in batches that are
+counted one by one. Empty cells of a CSV are missing.
 """
 
 from __future__ import annotations
@@ -37,10 +38,16 @@ PLAIN_TEXT = "^[!-~]([ -~]*[!-~])?$"
 
 @dataclass(frozen=True)
 class WrittenTable:
-    """A file that was written, with the columns that it must have."""
+    """A file that was written, with the columns that it must have.
+
+    ``delimiter`` and ``quote`` are those of an original. ``skips_blank_lines`` says whether an empty line is no record.
+    """
 
     path: Path
     columns: tuple[str, ...]
+    delimiter: str = ","
+    quote: str = '"'
+    skips_blank_lines: bool = False
 
     @property
     def reader(self) -> str:
@@ -50,12 +57,70 @@ class WrittenTable:
         return ARROW
 
 
+@dataclass(frozen=True)
+class ReturnedFrame:
+    """A frame that is handed back to the user, as Arrow."""
+
+    table: pa.Table
+    reader: str = ARROW
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(self.table.column_names)
+
+
+def read_frame(frame: Any, quasi: Sequence[str], sensitive: Sequence[str]) -> ReturnedFrame | None:
+    """Read a pandas, Polars or Arrow frame by Arrow.
+
+    None for other objects, and for types that readers show in different ways: quasi-identifiers must be texts or whole
+    numbers, sensitive columns may be floating-point numbers too.
+    """
+    import pyarrow as pa
+
+    try:
+        if isinstance(frame, pa.Table):
+            table = frame
+        elif type(frame).__module__.split(".")[0] == "pandas":
+            table = pa.Table.from_pandas(frame, preserve_index=False)
+        elif type(frame).__module__.split(".")[0] == "polars" and hasattr(frame, "to_arrow"):  # not a lazy frame
+            table = frame.to_arrow()
+        else:
+            return None
+    except (pa.ArrowException, TypeError, ValueError):
+        return None
+    if not all(_is_plain(table.schema.field(name).type) for name in quasi):
+        return None
+    kinds = [table.schema.field(name).type for name in sensitive]
+    return ReturnedFrame(table) if all(_is_plain(kind) or pa.types.is_floating(kind) for kind in kinds) else None
+
+
+def _is_plain(kind: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_integer(kind))
+
+
 def is_readable(path: Path) -> bool:
     """Return whether a file has a format that is read here."""
     return path.suffix.lower() in (".csv", ".parquet") and path.is_file()
 
 
-def count_written_rows(written: WrittenTable, quasi: Sequence[int], others: Sequence[int]) -> pa.Table:
+def has_plain_types(path: Path, columns: Sequence[str]) -> bool:
+    """Return whether columns of a Parquet file are texts or whole numbers.
+
+    Every reader shows these alike. The cells of a CSV are texts.
+    """
+    if path.suffix.lower() != ".parquet":
+        return True
+    import pyarrow.parquet as pq
+
+    schema = pq.read_schema(path)
+    return all(_is_plain(schema.field(name).type) for name in columns)
+
+
+def count_written_rows(written: WrittenTable | ReturnedFrame, quasi: Sequence[int], others: Sequence[int]) -> pa.Table:
     """Count the combinations of some columns of a written table (c<i>, n).
 
     ``quasi`` are the positions of quasi-identifiers, which are counted in canonical form.
@@ -70,7 +135,7 @@ def count_written_rows(written: WrittenTable, quasi: Sequence[int], others: Sequ
         ) from None
 
 
-def _count_rows(written: WrittenTable, positions: Sequence[int], quasi: Sequence[int]) -> pa.Table:
+def _count_rows(written: WrittenTable | ReturnedFrame, positions: Sequence[int], quasi: Sequence[int]) -> pa.Table:
     import pyarrow as pa
 
     parts: list[pa.Table] = []
@@ -138,7 +203,13 @@ def _canonical(column: pa.Array) -> pa.Array:
     return forms.take(encoded.indices)
 
 
-def _batches(written: WrittenTable, positions: Sequence[int]) -> Iterator[list[pa.Array]]:
+def _batches(written: WrittenTable | ReturnedFrame, positions: Sequence[int]) -> Iterator[list[pa.Array]]:
+    if isinstance(written, ReturnedFrame):
+        return (
+            [batch.column(position) for position in positions]
+            for batch in written.table.to_batches(BATCH_ROWS)
+            if batch.num_rows
+        )
     if written.path.suffix.lower() == ".parquet":
         return _parquet_batches(written, positions)
     if written.reader == PYTHON_CSV:
@@ -161,7 +232,8 @@ def _csv_rows(written: WrittenTable, positions: Sequence[int]) -> Iterator[list[
     width = len(written.columns)
     with written.path.open(encoding="utf-8-sig", newline="") as file:
         # an empty line is a record with one empty cell
-        header, *rows = [record or [""] for record in csv.reader(file, strict=True)]
+        records = csv.reader(file, strict=True, delimiter=written.delimiter, quotechar=written.quote)
+        header, *rows = [record or [""] for record in records if record or not written.skips_blank_lines]
     _require_header(written, header)
     if any(len(row) != width for row in rows):
         raise VerificationError(
@@ -177,13 +249,19 @@ def _csv_batches(written: WrittenTable, positions: Sequence[int]) -> Iterator[li
     from pyarrow import csv as arrow_csv
 
     with written.path.open(encoding="utf-8-sig", newline="") as file:
-        _require_header(written, next(csv.reader(file, strict=True)))
+        records = csv.reader(file, strict=True, delimiter=written.delimiter, quotechar=written.quote)
+        _require_header(written, next(record for record in records if record or not written.skips_blank_lines))
     names = [written.columns[position] for position in positions]
     kinds: Any = dict.fromkeys(names, pa.string())
     with arrow_csv.open_csv(
         written.path,
         read_options=arrow_csv.ReadOptions(block_size=BLOCK_BYTES),
-        parse_options=arrow_csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
+        parse_options=arrow_csv.ParseOptions(
+            delimiter=written.delimiter,
+            quote_char=written.quote,
+            newlines_in_values=True,
+            ignore_empty_lines=written.skips_blank_lines,
+        ),
         convert_options=arrow_csv.ConvertOptions(
             include_columns=names,
             column_types=kinds,
