@@ -11,6 +11,7 @@ import ast
 import importlib
 import inspect
 import re
+import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -269,37 +270,32 @@ def _errors() -> str:
     first, tree, *rest = re.split(r"\n\n", drawn)
     lines = [f"# {title}", "", first, "", "```text", inspect.cleandoc(tree), "```", "", *rest, ""]
     lines += ["```{eval-rst}", ".. currentmodule:: shoal", "", *_directives(names.split()), "```", ""]
-    lines += ["## Every message", "", "From the source, by module; what stands in angle brackets is filled in.", ""]
-    for package, found in sorted(messages().items()):
-        lines += [f"### {package}", "", "| error | message |", "|---|---|"]
-        lines += [f"| `{kind}` | {_literal(text)} |" for kind, text in dict.fromkeys(found)] + [""]
-    return "\n".join(lines)
+    intro = "By code; `error.code`, `error.where` and `error.arguments` are for programs."
+    lines += ["## Every message", "", intro, "", "| code | error | message |", "|---|---|---|"]
+    kinds = raised_codes()
+    for code, message in catalogue("en").items():
+        errors = ", ".join(f"`{kind}`" for kind in sorted(kinds.get(code, ())))
+        lines.append(f"| `{code}` | {errors} | {_literal(message['text'])} |")
+    return "\n".join([*lines, ""])
 
 
-def messages() -> dict[str, list[tuple[str, str]]]:
-    """Collect the messages of all raised errors by module or package."""
-    found: dict[str, list[tuple[str, str]]] = {}
-    for file in sorted(SOURCE.rglob("*.py")):
-        package = file.relative_to(SOURCE).parts[0].removesuffix(".py")
+def catalogue(language: str) -> dict[str, Any]:
+    """Read the messages of a language by code."""
+    return tomllib.loads((SOURCE / "locale" / f"{language}.toml").read_text(encoding="utf-8"))
+
+
+def raised_codes() -> dict[str, set[str]]:
+    """Collect the errors that the source raises, by code."""
+    found: dict[str, set[str]] = {}
+    for file in SOURCE.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if not (isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and node.exc.args):
                 continue
-            kind, text = ast.unparse(node.exc.func), _template(node.exc.args[0])
-            if text and kind.endswith("Error") and not kind.startswith(("Attribute", "Type", "Value", "Key")):
-                found.setdefault(package, []).append((kind, text))
+            first = node.exc.args[0]
+            if isinstance(first, ast.Constant) and isinstance(first.value, str):
+                kind = ast.unparse(node.exc.func).rpartition(".")[2]
+                found.setdefault(first.value, set()).add(kind if kind.endswith("Error") else "InputError")
     return found
-
-
-def _template(node: ast.expr) -> str:
-    """Return the text of a message, with ‹…› where a value is filled in.
-
-    Return an empty text if the node is no text.
-    """
-    if isinstance(node, ast.Constant):
-        return str(node.value)
-    if not isinstance(node, ast.JoinedStr):
-        return ""
-    return "".join(str(part.value) if isinstance(part, ast.Constant) else "‹…›" for part in node.values)
 
 
 def _literal(text: str) -> str:

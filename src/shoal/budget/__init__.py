@@ -73,6 +73,8 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> object:
+    if name == "methods":
+        return import_module(f"{__name__}.methods")
     for module, names in _HOMES.items():
         if name in names:
             return getattr(import_module(f"{__name__}.{module}"), name)

@@ -12,8 +12,9 @@ import os
 import sys
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import Annotated, NoReturn, TextIO
 
 import typer
@@ -149,7 +150,8 @@ def _warnings_as_lines() -> Iterator[None]:
 
 def _report_error(error: Exception, wants_json: bool) -> NoReturn:
     if isinstance(error, ShoalError):
-        _fail(str(error), type(error).__name__, error.exit_status, wants_json)
+        data = {"code": error.code, "where": list(error.where)} if error.code else {}
+        _fail(str(error), type(error).__name__, error.exit_status, wants_json, data)
     if hasattr(error, "format_message"):  # an invalid option or argument
         _fail(f"{error.format_message().rstrip('.')}. See shoal COMMAND --help.", "Usage", 2, wants_json)
     if os.environ.get("SHOAL_DEBUG"):
@@ -188,11 +190,13 @@ def _describe(error: BaseException) -> str:
     return f"{type(error).__name__}{location}"
 
 
-def _fail(message: str, kind: str, status: int, wants_json: bool) -> NoReturn:
+def _fail(
+    message: str, kind: str, status: int, wants_json: bool, data: Mapping[str, object] = MappingProxyType({})
+) -> NoReturn:
     variables = sys.modules.get("shoal.plan.variables")
     message = variables.mask_values(message) if variables is not None else message
     if wants_json:
-        print(json.dumps({"error": message, "kind": kind, "exit_status": status}))
+        print(json.dumps({"error": message, "kind": kind, "exit_status": status, **data}))
     # one line, without control characters
     line = "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in " ".join(message.split()))
     print(f"Error: {line}", file=sys.stderr)

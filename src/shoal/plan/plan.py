@@ -410,7 +410,7 @@ class Plan(Displayable, Validated):
         try:
             sections = _Document.model_validate(document)
         except ValidationError as error:
-            raise PlanError(_first_fault(error)) from None
+            raise _first_fault(error) from None
         except RecursionError:
             raise PlanError("The plan is nested too deeply to be read.") from None
         schema = Schema({name: _column(name, section, folder) for name, section in sections.columns.items()})
@@ -677,15 +677,17 @@ class _Document(_Section):
     review: _Review | None = None
 
 
-def _first_fault(error: ValidationError) -> str:
+def _first_fault(error: ValidationError) -> PlanError:
+    """Return the first of a plan's faults, with the number of all."""
     fault = error.errors(include_url=False, include_input=False)[0]
-    where = ".".join(str(part) for part in fault["loc"])
-    more = f" ({error.error_count()} faults in all)" if error.error_count() > 1 else ""
+    where = tuple(str(part) for part in fault["loc"])
+    count = error.error_count()
+    more = PlanError("plan.several-faults", faults=count) if count > 1 else ""
     if fault["type"] == "extra_forbidden":
-        return f"The plan has a key that is not known: {where}. Remove it, or check its spelling{more}."
+        return PlanError("plan.unknown-key", where=where, key=".".join(where), more=more)
     if fault["type"] == "missing":
-        return f"The plan lacks {where}{more}."
-    return f"The plan's {where} is not usable: {fault['msg']}{more}."
+        return PlanError("plan.lacks-key", where=where, key=".".join(where), more=more)
+    return PlanError("plan.unusable-key", where=where, key=".".join(where), reason=fault["msg"], more=more)
 
 
 def _column(name: str, section: _Column, folder: Path) -> Column:

@@ -109,7 +109,7 @@ def masked_errors(written: Mapping[tuple[str, ...], str]) -> Iterator[None]:
         values = {os.environ.get(name, ""): f"${{{name}}}" for name in variables}
         long = {value: name for value, name in values.items() if len(value) >= MIN_MASKED_LENGTH}
         names = long | {f"'{value}'": f"'{name}'" for value, name in values.items() if value not in long}
-        error.args = tuple(_replace_values(part, names) if isinstance(part, str) else part for part in error.args)
+        error.replace_texts(lambda text: _replace_values(text, names))
         raise
 
 

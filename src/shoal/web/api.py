@@ -22,14 +22,14 @@ from starlette.responses import FileResponse, JSONResponse, Response, StreamingR
 from starlette.routing import Route
 
 from shoal import __version__
-from shoal.errors import InputError, PlanError, ShoalError
+from shoal.errors import LANGUAGES, InputError, PlanError, ShoalError
 from shoal.web.file_access import UPLOAD_SUFFIXES, list_folder, sanitize_name
 from shoal.web.plan_edits import apply_changes, locate
 from shoal.web.projects import PLAN_FILE, Project, Projects, open_private
 from shoal.web.request_values import parse_body, parse_count
 from shoal.web.runs import Run, Runs
 from shoal.web.security import REPORT_SECURITY_POLICY, TooLong, TooSlow
-from shoal.web.translations import LANGUAGES, translate_error, translate_sentence
+from shoal.web.translations import translate_error, translate_sentence
 
 ACTIONS = ("look", "check", "levels", "release", "explore", "minimal", "compare", "attack")
 REPLACEABLE_ACTIONS = ("look", "check", "levels", "explore", "minimal")
@@ -77,7 +77,7 @@ class Api:
             except LookupError:
                 message, status = "There is no such thing here.", 404
             except ShoalError as error:
-                translated = translate_error(str(error), language_of(request))
+                translated = translate_error(error, language_of(request))
                 return JSONResponse({"error": translated, "kind": type(error).__name__}, 422)
             except TooLong:
                 message, status = "The body is longer than it may be here.", 413
@@ -170,7 +170,7 @@ class Api:
         return {
             "project": project.name,
             "plan": project.text,
-            "error": project.error(),
+            "error": None if (error := project.error()) is None else str(error),
             "releases": project.releases(),
             "runs": {action: run.to_dict() for action, run in project.latest.items()},
         }
@@ -312,7 +312,7 @@ class Api:
                 if "step" in data:
                     data["step"] = translate_sentence(data["step"], language)
                 if data.get("error"):
-                    data["error"] = {**data["error"], "text": translate_error(data["error"]["text"], language)}
+                    data["error"] = {"kind": data["error"]["kind"], "text": translate_error(data["error"], language)}
                 yield f"id: {event['id']}\nevent: {event['event']}\ndata: {json.dumps(data)}\n\n"
 
         return StreamingResponse(events(), media_type="text/event-stream")

@@ -16,14 +16,13 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from shoal.errors import ShoalError
+from shoal.errors import LANGUAGES, ShoalError
 from shoal.render.html import bar, number, percent, prose, text
 from shoal.web.api import Api, language_of
 from shoal.web.file_access import list_folder
 from shoal.web.plan_edits import PlanLocation, locate
 from shoal.web.projects import Project
 from shoal.web.translations import (
-    LANGUAGES,
     STEPS,
     TEXTS,
     localize_number,
@@ -166,7 +165,7 @@ class Pages:
             ],
         }
 
-    def _step_status(self, project: Project, step: str, error: str | None, location: PlanLocation | None) -> str:
+    def _step_status(self, project: Project, step: str, error: ShoalError | None, location: PlanLocation | None) -> str:
         if error is not None and step in (
             ("columns", "hierarchies", "promise") if location is None else (location.step,)
         ):
@@ -186,7 +185,7 @@ class Pages:
         return "done" if done else "open"
 
     def _next_step(
-        self, project: Project, error: str | None, location: PlanLocation | None, check: Mapping[str, Any] | None
+        self, project: Project, error: ShoalError | None, location: PlanLocation | None, check: Mapping[str, Any] | None
     ) -> str | None:
         """Return the step to do next, or None."""
         if not project.text or (error is not None and location is None):
@@ -204,12 +203,14 @@ class Pages:
         way = ("compare", "attack", "publish") if current else ("columns", "promise", "run")
         return next((step for step in way if step not in project.visited_steps), way[-1])
 
-    def _state_sentence(self, project: Project, error: str | None, check: dict[str, Any] | None, language: str) -> str:
+    def _state_sentence(
+        self, project: Project, error: ShoalError | None, check: dict[str, Any] | None, language: str
+    ) -> str:
         """Summarize the state of the project, for the top of the page."""
         if not project.text:
             run = project.latest.get("draft")
             if run is not None and run.error is not None:
-                return translate("state.draft_failed", language, why=translate_error(run.error["text"], language))
+                return translate("state.draft_failed", language, why=translate_error(run.error, language))
             return translate("state.drafting", language)
         if error is not None:
             return translate("state.error", language, why=translate_error(error, language))

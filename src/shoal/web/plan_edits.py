@@ -25,7 +25,7 @@ import tomlkit
 from tomlkit.exceptions import ParseError, TOMLKitError
 from tomlkit.items import AoT, Item
 
-from shoal.errors import PlanError
+from shoal.errors import HierarchyError, PlanError, ShoalError
 
 MAX_PLAN_CHARACTERS = 1_000_000
 STEP_BY_SECTION = {"columns": "columns", "models": "promise", "keys": "promise", "method": "run", "output": "publish"}
@@ -38,7 +38,6 @@ DATE_OPTIONS: dict[str, dict[str, Any]] = {
     "first": {"shift": None, "relative_to": "first"},
 }
 """Keys of a plan for each treatment of a person's dates."""
-HIERARCHY_WORDS = re.compile(r"[Hh]ierarch|\b(?:cuts?|intervals?|widths?|tree|dates|prefix|fanout)\b")
 
 
 @dataclass(frozen=True)
@@ -50,42 +49,43 @@ class PlanLocation:
     column: str | None = None
 
 
-def locate(text: str, error: str) -> PlanLocation | None:
-    """Locate an error in a plan's text by the names that it mentions.
+def locate(text: str, error: ShoalError) -> PlanLocation | None:
+    """Locate an error in a plan's text by the key that it is about.
 
-    Return None if the error names nothing that the plan has.
-
-    >>> locate('[columns.zip]\\nrole = "x"\\n', "The plan's columns.zip.role is not usable: no such role.")
-    PlanLocation(line=2, step='columns', column='zip')
+    Return None if the error is about no key, or the plan lacks that section.
     """
-    try:
-        document = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError):
+    where = error.where
+    if not where:
         return None
-    lines = list(_keyed_lines(text))
-    columns = section_of(document, "columns")
-    named = [n for n in columns if f"'{n}'" in error or f"columns.{n}." in error or f"columns.{n} " in error]
-    for name in sorted(named, key=len, reverse=True):
-        ours = [(line, path) for line, path in lines if path[:2] == ("columns", name)]
-        exact = [line for line, path in ours if len(path) > 2 and path[2] in error]
-        if ours:
-            hierarchy = re.search(HIERARCHY_WORDS, error) is not None
-            exact = [line for line, path in ours if hierarchy and path[2:] == ("hierarchy",)] or exact
-            return PlanLocation((exact or [ours[0][0]])[0], "hierarchies" if hierarchy else "columns", name)
-    section = re.search(r"\b(source|models|keys|method|output|engine)\b", error)
-    for position, model in enumerate(document.get("models", ()) if isinstance(document.get("models"), list) else ()):
-        name = str(model.get("name", "")) if isinstance(model, Mapping) else ""
-        if name and re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", error):
-            heads = [line for line, path in lines if path == ("models",)]
-            return PlanLocation(heads[min(position, len(heads) - 1)] if heads else 1, "promise")
-    if section is None:
+    section, named = where[0], where[1:2]
+    lines = [(line, path) for line, path in _keyed_lines(text) if path[:1] == (section,)]
+    if section == "models":
+        lines = _lines_of_model(lines, text, named[0] if named else "")
+    elif section == "columns":
+        lines = [(line, path) for line, path in lines if path[1:2] == named] or lines
+    if not lines:
         return None
-    ours = [(line, path) for line, path in lines if path[:1] == (section[1],)]
-    exact = [line for line, path in ours if path[-1] in error and len(path) > 1]
-    return PlanLocation((exact or [ours[0][0]])[0], STEP_BY_SECTION.get(section[1], "table")) if ours else None
+    shared = [sum(key == other for key, other in zip(path, where, strict=False)) for _, path in lines]
+    line = lines[shared.index(max(shared))][0]
+    is_hierarchy = where[2:3] == ("hierarchy",) or isinstance(error, HierarchyError)
+    step = "hierarchies" if section == "columns" and is_hierarchy else STEP_BY_SECTION.get(section, "table")
+    return PlanLocation(line, step, named[0] if section == "columns" and named else None)
 
 
-def _keyed_lines(text: str) -> Iterator[tuple[int, tuple[str, ...]]]:
+KeyedLine = tuple[int, tuple[str, ...]]
+
+
+def _lines_of_model(lines: list[KeyedLine], text: str, name: str) -> list[KeyedLine]:
+    """Return the lines of the first model of a name; all without one."""
+    heads = [number for number, (_, path) in enumerate(lines) if path == ("models",)]
+    for head, end in zip(heads, [*heads[1:], len(lines)], strict=True):
+        written = (text.splitlines()[line - 1] for line, path in lines[head:end] if path[-1] == "name")
+        if any(f'"{name}"' in one or f"'{name}'" in one for one in written):
+            return lines[head:end]
+    return lines
+
+
+def _keyed_lines(text: str) -> Iterator[KeyedLine]:
     """Yield the number and key path of each line with a section or key."""
     section: tuple[str, ...] = ()
     for number, line in enumerate(text.splitlines(), 1):

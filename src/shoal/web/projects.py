@@ -130,12 +130,12 @@ class Project:
         digest = hashlib.sha256(str(self.folder.resolve()).encode()).hexdigest()[:16]
         return keys_folder() / f"{self.name}-{digest}"
 
-    def error(self) -> str | None:
+    def error(self) -> ShoalError | None:
         """Return the reason why the plan cannot run, or None."""
         try:
             self.plan()
         except ShoalError as error:
-            return str(error)
+            return error
         return None
 
     @property

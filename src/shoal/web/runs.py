@@ -167,7 +167,7 @@ class Runs:
                 lanes = event["data"].get("lanes")
                 run.emit("partial", **({} if lanes is None else {"lanes": lanes}), ended=_count_trials(event["data"]))
             else:
-                run.error = {"kind": event["kind"], "text": event["text"]}
+                run.error = {key: event[key] for key in ("kind", "text", "texts") if key in event}
 
     async def cancel(self, run: Run) -> None:
         """Cancel a run.

@@ -7,11 +7,13 @@ the most common ones; for any other error, the German page says that the message
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import cache
+from typing import Any
 
+from shoal.errors import LANGUAGES, ShoalError
 from shoal.runtime.templates import fill_template
 
-LANGUAGES = ("en", "de")
 STEPS = ("table", "columns", "hierarchies", "promise", "run", "explore", "compare", "attack", "publish")
 
 TEXTS: dict[str, tuple[str, str]] = {
@@ -1401,12 +1403,18 @@ def translate_sentence(text: str, language: str) -> str:
     return text
 
 
-def translate_error(text: str, language: str) -> str:
-    """Translate an error message, or say that it is in English only.
+def translate_error(error: str | Mapping[str, Any] | ShoalError, language: str) -> str:
+    """Translate an error, or say that it is in English only.
+
+    The error may be in the form of :meth:`ShoalError.to_dict`.
 
     >>> translate_error("There is no such file.", "de"), translate_error("Something rare.", "de")
     ('Diese Datei gibt es nicht.', 'shoal meldet auf Englisch: Something rare.')
     """
+    described: str | Mapping[str, Any] = error.to_dict() if isinstance(error, ShoalError) else error
+    text = described if isinstance(described, str) else described["text"]
+    if not isinstance(described, str) and language in described.get("texts", {}):
+        return str(described["texts"][language])
     translated = translate_sentence(text, language)
     return (
         translated

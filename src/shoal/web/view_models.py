@@ -62,9 +62,9 @@ def _columns_with_role(project: Project, role: str) -> list[str]:
     return [name for name, section in _columns_of(project).items() if section.get("role") == role]
 
 
-def failure_message(run: Run | None) -> str | None:
-    """Return the error message of a failed run, or None."""
-    return run.error["text"] if run is not None and run.error is not None and run.state == "failed" else None
+def failure_message(run: Run | None) -> dict[str, Any] | None:
+    """Return the error of a failed run, or None."""
+    return run.error if run is not None and run.error is not None and run.state == "failed" else None
 
 
 # -- table and columns -------------------------------------------------------------------------------

@@ -91,7 +91,7 @@ def main() -> None:
             data = ACTIONS[job["action"]](job, writer)
             writer.emit("result", data=data)
         except ShoalError as error:
-            writer.emit("error", kind=type(error).__name__, text=str(error))
+            writer.emit("error", **error.to_dict())
         except MemoryError:
             writer.emit("error", kind="Memory", text="The work needs more memory than it may have (--memory).")
         except Exception as error:  # its text may quote data: report its type only
@@ -247,11 +247,10 @@ def check(job: Job, progress: EventWriter) -> dict[str, Any]:
         answer["rehearsal"] = {key: dry_run.get(key) for key in ("rows", "released", "suppressed", "groups", "loss")}
         answer["rehearsal"]["sampled"] = sampled
     except InfeasibleError as error:
-        answer["hard" if sampled else "infeasible"] = str(
-            error
-        )  # the whole table may have larger groups than the sample
+        # the whole table may have larger groups than the sample
+        answer["hard" if sampled else "infeasible"] = error.to_dict()
     except InputError as error:
-        answer["refused"] = str(error)
+        answer["refused"] = error.to_dict()
     return answer
 
 
