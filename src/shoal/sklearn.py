@@ -96,7 +96,7 @@ class Anonymizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
         """Find the levels of least loss that meet the models; ``y`` is ignored."""
         values = self._validated(X, reset=True)
         if self.encode not in ("midpoint", "label"):
-            raise PlanError(f"The encoding must be midpoint or label; found {self.encode!r}.")
+            raise PlanError("table.unknown-encoding", found=self.encode)
         names = self._names(values.shape[1])
         table = _table(values, names)
         given = self._given(names)
@@ -137,10 +137,10 @@ class Anonymizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
         found = {}
         for key, hierarchy in (self.hierarchies or {}).items():
             if key not in own and not (isinstance(key, int) and 0 <= key < len(names)):
-                raise PlanError(f"The data must have a column {key!r}, of which a hierarchy is given; it has none.")
+                raise PlanError("table.no-column-for-hierarchy", column=key)
             column = as_column(hierarchy)
             if column.role is not Role.QUASI_IDENTIFIER:
-                raise PlanError("Every column of the data is a quasi-identifier; leave others out before.")
+                raise PlanError("table.only-quasi-identifiers")
             found[names[key if isinstance(key, int) else own.index(key)]] = column
         return found
 
@@ -166,9 +166,7 @@ class Anonymizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
             result = pipeline.check(released, self.plan_.models, quasi_identifiers=names)
             if not result.holds:
                 raise InfeasibleError(
-                    f"At the levels that were learned, {result.failing_groups} of {result.groups} groups of these "
-                    f"{result.rows} rows fail a model. Transform more rows at once, fit on these, or set verify=False "
-                    f"where nobody sees the result."
+                    "table.learned-levels-fail", failing=result.failing_groups, groups=result.groups, rows=result.rows
                 )
         if self.encode == "label":
             return np.array(recoded, dtype=object).T

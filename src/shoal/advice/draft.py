@@ -54,11 +54,9 @@ def draft_plan(
         Who receives the release; the size of groups follows from it, unless ``k`` is given.
     """
     if profile.rows < 2:
-        raise TableError("A table of one row cannot be made safe: there is nobody to hide among.")
+        raise TableError("table.one-row")
     if k is not None and not 2 <= k <= profile.rows:
-        raise PlanError(
-            f"k must be at least 2 and at most the number of rows, {profile.rows:,}: a group has no more; found {k}."
-        )
+        raise PlanError("models.k-out-of-range", rows=profile.rows, found=k)
     health = any(c.topic in HEALTH_TOPICS for c in profile.columns if c.role is Role.SENSITIVE)
     usual = DEFAULT_K if recipient is None else recipient.group_size(health=health)
     k = k or max(2, min(usual, profile.rows // 4))

@@ -172,12 +172,12 @@ def explain(
 def _explain(plan: Plan, data: Any, time_limit: float, progress: Progress) -> Explanation:
     """Run a plan on a sample, unchanged and with one change at a time."""
     if not plan.method.reveals_source:
-        raise PlanError(f"The promise of the method {plan.method.name} covers what would be told about the source.")
+        raise PlanError("method.explanation-not-covered", method=plan.method.name)
     source = plan.source
     if data is not None:
         source = Source(frame=data, csv=CsvFormat(missing=source.csv.missing if source is not None else ()))
     if source is None:
-        raise PlanError("The plan must say where the table is ([source]), or the table must be given.")
+        raise PlanError("source.missing")
     plan.method.warm()  # exclude the compilation of a first run from the time
     end = time.monotonic() + time_limit
     progress("explaining", 0.0)

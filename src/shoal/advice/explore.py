@@ -265,9 +265,7 @@ def candidates(
         if any(part.name == "suppression" for part in fields(METHODS[name])):
             variants = [make_method(name, {**own, "suppression": limit}) for limit in limits]
         if not variants[0].reveals_source:
-            raise PlanError(
-                f"The method {name!r} cannot be explored: its promise covers what is told about the source."
-            )
+            raise PlanError("explore.method-not-explorable", method=name)
         for method in variants:
             for k in group_sizes:
                 models = [model.with_group_size(k) if k else model for model in plan.models]
@@ -316,7 +314,7 @@ def explore(
         Called with the progress of all trials, whenever one of them reports progress.
     """
     if measure not in LOSSES:
-        raise PlanError(f"The loss to compare by must be one of {', '.join(LOSSES)}; found {measure!r}.")
+        raise PlanError("explore.unknown-loss", allowed=", ".join(LOSSES), found=measure)
     loaded = as_plan(plan)
     cores = os.cpu_count() or 1
     count = workers or cores
@@ -369,7 +367,7 @@ def _on_disk(plan: Plan, data: Any) -> Iterator[Plan]:
     if data is not None:
         table = Source(frame=data, csv=CsvFormat(missing=plan.source.csv.missing if plan.source else ()))
     elif plan.source is None:
-        raise PlanError("The plan must say where the table is ([source]); exploring reads it in several processes.")
+        raise PlanError("explore.source-missing")
     else:
         table = plan.source
     if table.path is not None and table.path != STANDARD:

@@ -234,7 +234,7 @@ def _profile_table(engine: Engine, table: Relation, form: CsvFormat, markers: tu
     counted = [_count_values(engine, table, position) for position in range(len(table.columns))]
     rows = sum(counted[0].count) + counted[0].missing
     if rows == 0:
-        raise TableError("The table has no rows; at least one is needed.")
+        raise TableError("table.no-rows")
     evidence = [_evidence(values, rows, table.labels.get(values.name)) for values in counted]
     judged = [judge_column(one) for one in evidence]
     columns = [_profile_column(one, judgement) for one, judgement in zip(evidence, judged, strict=True)]

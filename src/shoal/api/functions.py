@@ -147,7 +147,7 @@ def _read_maker_key(path: Path, plan: Plan) -> signatures.SigningKey:
     """Read the key before any work; raise if there will be nothing to sign."""
     output = plan.output
     if output is None or output.database is not None or output.is_standard or address_of(output.path) is not None:
-        raise PlanError("A signature is about files: with a key to sign, the output must be a file of this machine.")
+        raise PlanError("release.signature-needs-file")
     return signatures.read_signing_key(path, output.path)
 
 
@@ -255,7 +255,7 @@ def anonymize(
     elif keywords.is_empty:
         chosen = as_plan(plan)
     else:
-        raise PlanError("Give either a plan or keywords. To change a plan: plan.with_(k=10, method='mondrian').")
+        raise PlanError("plan.plan-and-keywords")
     for note in notes:
         warnings.warn(note["text"], ShoalWarning, stacklevel=2)
     with show_progress(progress) as show:

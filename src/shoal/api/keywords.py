@@ -105,7 +105,7 @@ def _named_columns(keywords: Keywords) -> dict[str, Column]:
             made = {name: _column_of(role, column) for name, column in names.items()}
         for name, column in made.items():
             if name in found:
-                raise PlanError(f"A column must have one role; {name!r} is both {found[name].role} and {role}.")
+                raise PlanError("columns.two-roles", column=name, first_role=found[name].role, second_role=role)
             found[name] = column
     return found
 
@@ -114,7 +114,7 @@ def _column_of(role: Role, given: ColumnLike) -> Column:
     column = replace(as_column(given), role=role) if isinstance(given, Column) else as_column(given)
     if column.role is not role:
         if column.hierarchy is None:
-            raise PlanError(f"A column that is named as {role} cannot be {column.role} too; name it once.")
+            raise PlanError("columns.role-contradicted", role=role, found=column.role)
         column = Column(role, column.hierarchy)
     return column
 
@@ -122,10 +122,7 @@ def _column_of(role: Role, given: ColumnLike) -> Column:
 def _read_columns(data: Any) -> Relation:
     """Read the column names of a table."""
     if isinstance(data, str | Path):
-        raise PlanError(
-            "The table must be a frame (pandas, Polars, PyArrow, DuckDB). Of a file: shoal.draft(path) writes a plan, "
-            "and shoal.release(plan) does what it says."
-        )
+        raise PlanError("table.not-a-frame")
     with open_engine(None, data) as engine:
         return engine.read(Source(frame=data))
 
@@ -194,11 +191,11 @@ def _models(keywords: Keywords, schema: Schema, profiled: Profile | None) -> tup
     letters = {"p": keywords.p, "l": keywords.l, "t": keywords.t}
     letters_given = [letter for letter, value in letters.items() if value is not None]
     if letters_given and not columns:
-        raise PlanError(f"{letters_given[0]} is about sensitive columns, and none is named: sensitive=[...].")
+        raise PlanError("models.keyword-needs-sensitive", parameter=letters_given[0])
     notes: list[Note] = []
     given = as_models(keywords.models)
     if not models and not letters_given and not given:
-        raise PlanError("Say what every group must meet: k=5, or models=[...]. Nothing is assumed.")
+        raise PlanError("models.not-given")
     if profiled is not None and not letters_given and not given:
         drafted = [column for column in profiled.columns if column.diversity and column.name in schema.sensitive]
         models += [_diversity(column, keywords.k or 2) for column in drafted]

@@ -37,7 +37,7 @@ class Release(ReleaseResult[Table]):
         if explanation is None and not internal:
             return Page(render(self))
         if self.description is None:
-            raise PlanError("The release was made without a description; make it with [output] report = true.")
+            raise PlanError("output.report-not-described")
         costs = ""
         if explanation is not None:
             from shoal.advice.explain_chart import cost_bars
@@ -55,7 +55,7 @@ class Release(ReleaseResult[Table]):
         from shoal.advice import explain
 
         if self.plan is None:
-            raise PlanError("Only a release in memory knows its plan; ask shoal.explain with the plan of this one.")
+            raise PlanError("release.plan-unknown")
         return explain.explain(self.plan, data, time_limit=time_limit)
 
     def save(

@@ -155,9 +155,9 @@ def assess(
     inputs = from_args(plan, quasi_identifiers, (), missing, source, engine, time_zone)
     schema = Schema({name: inputs.schema.columns[name] for name in inputs.schema.quasi_identifiers})
     if population is not None and fraction is not None:
-        raise PlanError("Give either a population table or a sampling fraction, not both.")
+        raise PlanError("check.population-and-fraction")
     if fraction is not None and not 0 < fraction <= 1:
-        raise PlanError(f"The sampling fraction must be above 0 and at most 1; found {fraction!r}.")
+        raise PlanError("check.sampling-fraction-out-of-range", found=fraction)
     table, everybody = inputs.table(data), inputs.table(population)
     with inputs.open(table, everybody) as tables:
         published = read_groups(tables, table, schema)
@@ -197,7 +197,7 @@ def _weights(rows: Sequence[CodedColumn]) -> npt.NDArray[np.float64]:
     *columns, weights = rows
     numbers = [parse_number(value) for value in weights.values]
     if any(number is None or number <= 0 for number in numbers):
-        raise TableError(f"Column {weights.name!r} must hold positive numbers to be sampling weights.")
+        raise TableError("check.weights-not-positive", column=weights.name)
     codes = np.stack([column.code for column in columns], axis=1)
     # read_groups numbers the groups by the same codes, in the same order
     number, _ = group_keys(codes, [len(column.values) for column in columns])

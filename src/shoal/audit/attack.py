@@ -159,9 +159,9 @@ def attack(
     person_columns, household_columns = as_names(person, "persons"), as_names(household, "households")
     names = person_columns or inputs.person
     if previous is not None and original is None:
-        raise PlanError("Two releases are laid together through the original table; give it too.")
+        raise PlanError("attack.original-missing")
     if locality and (inputs.plan is None or original is None):
-        raise PlanError("The audit of locality reruns the plan's method on the original; give a plan and the original.")
+        raise PlanError("attack.locality-needs-plan-and-original")
     chosen = () if inputs.plan is None else inputs.plan.models
     if models is not None:
         chosen = as_models(models)
@@ -266,8 +266,7 @@ def _read_shared_columns(tables: TableReader, table: Any, schema: Schema, what: 
     shared = [name for name in schema.quasi_identifiers if name in names]
     if not shared:
         raise TableError(
-            f"The {what} table must have at least one quasi-identifier to be linked by; it has none of "
-            f"{', '.join(map(repr, schema.quasi_identifiers))}."
+            "attack.nothing-to-link-by", table=what, expected=", ".join(map(repr, schema.quasi_identifiers))
         )
     return tables.rows(table, shared)
 

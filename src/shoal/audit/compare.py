@@ -148,9 +148,9 @@ def compare(
     schema, chosen = inputs.schema, cast("tuple[Classifier, ...]", as_names(classifiers, "classifiers"))
     for name in chosen:
         if name not in CLASSIFIERS:
-            raise PlanError(f"The classifier must be one of {', '.join(CLASSIFIERS)}; found {name!r}.")
+            raise PlanError("compare.unknown-classifier", allowed=", ".join(CLASSIFIERS), found=name)
     if queries < 1:
-        raise PlanError(f"The number of queries must be at least 1; found {queries}.")
+        raise PlanError("compare.too-few-queries", found=queries)
     original_source, released_source, test_source = (
         inputs.original(original),
         inputs.table(released),
@@ -169,9 +169,7 @@ def compare(
                 *others, truth = tables.rows(test_source, [*(name for name in names if name != target), target])
                 test_columns = (others, truth)
     if aligned and len(before[0].code) != len(after[0].code):
-        raise TableError(
-            f"Aligned tables must have as many rows; found {len(before[0].code)} and {len(after[0].code)}."
-        )
+        raise TableError("compare.rows-differ", rows_before=len(before[0].code), rows_after=len(after[0].code))
     readings = read_columns(before, after, schema)
     accuracy = []
     if targets is not None:
@@ -193,7 +191,7 @@ def _compared(schema: Schema, shared: Set[str], target: str | None) -> list[str]
     """Return the plan's columns that both tables have, without identifiers."""
     names = [n for n, column in schema.columns.items() if column.role not in UNPUBLISHED and n in shared]
     if not names:
-        raise TableError("The two tables must share at least one column of the plan to be compared; they share none.")
+        raise TableError("compare.no-shared-column")
     if target is not None and (target not in shared or names == [target]):
-        raise TableError(f"The class column {target!r} must be in both tables, beside at least one other column.")
+        raise TableError("compare.class-column-missing", column=target)
     return names

@@ -98,15 +98,15 @@ def roles_of(
     quasi = as_names(quasi_identifiers, "quasi-identifiers")
     if plan is not None:
         if quasi or sensitive:
-            raise PlanError("Give either a plan or quasi_identifiers and sensitive, not both.")
+            raise PlanError("check.plan-and-columns")
         return plan if isinstance(plan, Schema) else as_plan(plan)
     if isinstance(sensitive, Mapping):
         secret = {name: as_column(column) for name, column in sensitive.items()}
     else:
         secret = {name: Column(Role.SENSITIVE) for name in as_names(sensitive, "sensitive columns")}
     if not quasi:
-        raise PlanError("Say which columns are known to an intruder: a plan, or quasi-identifiers by name.")
+        raise PlanError("check.known-columns-missing")
     both = sorted(set(quasi) & set(secret))
     if both:
-        raise PlanError(f"A column must have one role; {both[0]!r} is both quasi-identifier and sensitive.")
+        raise PlanError("columns.quasi-identifier-and-sensitive", column=both[0])
     return Schema({name: Column(Role.QUASI_IDENTIFIER) for name in quasi} | secret)

@@ -134,10 +134,10 @@ def verify(
     """
     if database is not None:
         if trust is not None:
-            raise InputError("A release in a database has no signatures; verify it without trusted keys.")
+            raise InputError("release.no-signatures-in-database")
         return _verify_in_database(Path(release), database, engine, progress)
     if require_approval and trust is None:
-        raise InputError("An approval is checked against trusted keys: name a file of them (--trust).")
+        raise InputError("release.approval-needs-trusted-keys")
     trusted = None if trust is None else read_trusted_keys(Path(trust))
     table, certificate = _locate(Path(release))
     content = _read_certificate(certificate)
@@ -161,7 +161,7 @@ def _verify_in_database(
     content = _read_certificate(certificate)
     output = content.get("output")
     if not isinstance(output, dict) or not isinstance(output.get("table"), str):
-        raise InputError("The certificate is not about a table of a database; leave out the database.")
+        raise InputError("release.certificate-not-of-database")
     name = output["table"]
     source = Source(database=database, table=name)
     with open_engine(engine) as reader:
@@ -183,26 +183,21 @@ def _locate(path: Path) -> tuple[Path, Path]:
     output = _read_certificate(path).get("output")
     name = output.get("name") if isinstance(output, dict) else None
     if not isinstance(name, str) or not name or Path(name).name != name or name in (".", "..", "-"):
-        raise InputError(
-            "The certificate names no file beside it: its release went to a database (name it by --database), an "
-            "object store or standard output. Give the released file, with the certificate beside it."
-        )
+        raise InputError("release.certificate-without-file-2")
     return path.with_name(name), path
 
 
 def _read_certificate(path: Path) -> dict[str, Any]:
     try:
         if path.stat().st_size > MAX_CERTIFICATE_BYTES:
-            raise InputError("The certificate is larger than any that shoal writes.")
+            raise InputError("release.certificate-too-large")
         content = json.loads(path.read_bytes())
     except OSError as error:
-        raise InputError(
-            f"The certificate {path.name!r} cannot be read: {error.strerror}. It must lie beside the released table."
-        ) from None
+        raise InputError("release.certificate-unreadable", file=path.name, reason=error.strerror) from None
     except (ValueError, RecursionError):
         content = None
     if not isinstance(content, dict) or not isinstance(content.get("plan"), dict):
-        raise InputError(f"The file {path.name!r} is no certificate of shoal: it must be JSON with a plan.")
+        raise InputError("release.not-a-certificate", file=path.name)
     return content
 
 
@@ -214,7 +209,7 @@ def _digests(table: Path, content: Mapping[str, Any]) -> list[Finding]:
     try:
         size, digest = size_of(table), sha256_of(table)
     except OSError as error:
-        raise TableError(f"The released table {table.name!r} cannot be read: {error.strerror}.") from None
+        raise TableError("release.table-unreadable", file=table.name, reason=error.strerror) from None
     if size == output.get("bytes") and digest == output["sha256"]:
         return [Finding("digest", "holds", f"The table has the {size:,} bytes that the certificate is about.")]
     return [Finding("digest", "fails", "The table is not the one that the certificate is about: its bytes differ.")]
@@ -279,7 +274,7 @@ def plan_of_certificate(content: Mapping[str, Any]) -> tuple[Plan, list[str]]:
     notes = []
     columns = document.get("columns")
     if not isinstance(columns, dict):
-        raise PlanError("It has no columns.")
+        raise PlanError("plan.no-columns-in-certificate")
     cut = {}
     for name, column in columns.items():
         section = dict(column) if isinstance(column, dict) else {"role": column}
@@ -307,7 +302,7 @@ def _judge_signatures(
 ) -> list[Finding]:
     """Return a finding for each signature, and for those that are missing."""
     if trusted is not None and not can_sign():
-        raise InputError("Signatures not checked: they need the package 'cryptography'. Install shoal[signing].")
+        raise InputError("release.signatures-not-checked")
     found = [_judge_signature(signature, trusted) for signature in signatures]
     if trusted is None:
         return found

@@ -43,8 +43,7 @@ class Bound:
         """
         if self.lower_bound > self.loss + EQUAL * max(self.loss, 1e-3):
             raise ShoalError(
-                f"The release loses {self.loss:.9g} ({self.measure}), and is said to lose no less than "
-                f"{self.lower_bound:.9g}: one of the two is wrong. This is a fault in shoal; nothing was written."
+                "verification.loss-below-bound", loss=self.loss, measure=self.measure, lower_bound=self.lower_bound
             )
         return {
             "measure": self.measure,

@@ -51,9 +51,7 @@ def to_fraction(value: Rational, name: str) -> Fraction:
             raise ValueError  # a fraction with a billion digits would take forever to compute
         return Fraction(repr(value) if type(value) is float else value)
     except (ValueError, TypeError, OverflowError, ZeroDivisionError):
-        raise ParameterError(
-            f"{name} must be a finite number such as 0.05 or '1/20'. Got a {type(value).__name__} that is none."
-        ) from None
+        raise ParameterError("budget.not-a-number", parameter=name, found=type(value).__name__) from None
 
 
 def check_integer(value: int, name: str, minimum: int) -> int:
@@ -62,10 +60,10 @@ def check_integer(value: int, name: str, minimum: int) -> int:
     The error names the parameter.
     """
     if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise ParameterError(f"{name} must be a whole number. Got a {type(value).__name__} instead.")
+        raise ParameterError("budget.not-a-whole-number", parameter=name, found=type(value).__name__)
     number = value.__index__()
     if number < minimum:
-        raise ParameterError(f"{name} must be at least {minimum}. Got {number} instead.")
+        raise ParameterError("budget.below-minimum", parameter=name, minimum=minimum, found=number)
     return number
 
 
@@ -141,14 +139,9 @@ def bound_from_rho(rho: Rational, m: int) -> Fraction:
     m = check_integer(m, "m", 2)
     rho = to_fraction(rho, "rho")
     if rho * m <= 1:
-        raise RhoTooSmallError(
-            f"rho must be above 1/m = 1/{m}, the probability of a blind guess. Got {format_fraction(rho)}. "
-            "Ask for a larger rho; or, if more individuals could be the unknown one, declare a larger m."
-        )
+        raise RhoTooSmallError("budget.rho-too-small", m=m, found=format_fraction(rho))
     if rho >= 1:
-        raise ParameterError(
-            f"rho must be below 1. Got {format_fraction(rho)}: this would permit certainty. Lower rho."
-        )
+        raise ParameterError("budget.rho-permits-certainty", found=format_fraction(rho))
     return (m - 1) * odds(rho)
 
 
@@ -179,8 +172,7 @@ def check_crowd(rho: Rational, k: int) -> Fraction:
     rho = to_fraction(rho, "rho")
     if rho * k > 1:
         raise RhoAboveCrowdError(
-            f"rho must be at most 1/k = 1/{k} for everyone to hide in a crowd of {k}. Got {format_fraction(rho)}. "
-            f"Lower rho (more noise, or a smaller sample), or ask for k of at most {int(1 / rho)}."
+            "budget.rho-above-crowd", k=k, crowd=k, found=format_fraction(rho), largest_k=int(1 / rho)
         )
     return rho
 
@@ -199,7 +191,7 @@ def compose(rho: Rational, bound: Rational) -> Fraction:
     """
     rho = to_fraction(rho, "rho")
     if not 0 <= rho <= 1:
-        raise ParameterError(f"rho must be between 0 and 1. Got {format_fraction(rho)} instead.")
+        raise ParameterError("budget.rho-out-of-range", found=format_fraction(rho))
     return rho if rho == 1 else probability(odds(rho) * _check_bound(bound))
 
 
@@ -230,9 +222,7 @@ def check_sampling_rate(beta: Rational, bound: Rational) -> Fraction:
     beta, bound = to_fraction(beta, "beta"), _check_bound(bound)
     if not 0 < beta <= 1 - 1 / bound:
         raise SamplingRateError(
-            f"beta must be above 0 and at most 1 - 1/E = {format_fraction(1 - 1 / bound)}. Got "
-            f"{format_fraction(beta)}. "
-            "Sample fewer rows, or permit a larger E (a larger rho)."
+            "budget.beta-above-limit", limit=format_fraction(1 - 1 / bound), found=format_fraction(beta)
         )
     return beta
 
@@ -274,9 +264,7 @@ def sampled_bound_from_rho(rho: Rational, m: int, beta: Rational, choice: Ration
     bound = (1 - beta) * factor
     if bound <= 1:
         raise SamplingRateError(
-            f"beta must leave E = (1 - beta)(m - 1) rho / (1 - rho) above 1, the E of a private choice taken off. "
-            f"Got beta {format_fraction(beta)} and E = {format_fraction(bound)}. Sample fewer rows, or permit a "
-            f"larger rho."
+            "budget.beta-leaves-too-small-e", beta=format_fraction(beta), bound=format_fraction(bound)
         )
     check_sampling_rate(beta, bound)
     return bound
@@ -312,7 +300,7 @@ def smallest_crowd(bound: Rational, delta: Rational, beta: Rational) -> int:
     """
     tails, delta = _Tails.of(bound, beta), to_fraction(delta, "delta")
     if not 0 < delta < 1:
-        raise ParameterError(f"delta must be above 0 and below 1. Got {format_fraction(delta)} instead.")
+        raise ParameterError("budget.delta-out-of-range", found=format_fraction(delta))
     # From here on Chernoff's bound keeps every tail below delta: walk down to the last one that is above it.
     threshold = math.ceil(_log_inverse_upper(delta) / tails.decay * tails.gamma) + 1
     while threshold > 0 and tails.at(threshold) <= delta:
@@ -351,10 +339,10 @@ class _Tails:
         success, failure = self.beta.numerator, scale - self.beta.numerator
         if trials * scale.bit_length() > _MAX_POWER_BITS:
             raise ParameterError(
-                "E and beta must be such that delta can be computed exactly. "
-                f"Got E = {format_fraction(self.bound)} and beta = {format_fraction(self.beta)}, which takes numbers "
-                f"of more than "
-                f"{_MAX_POWER_BITS} bits. Use a beta with fewer digits, or an E that is further from 1."
+                "budget.delta-not-computable",
+                bound=format_fraction(self.bound),
+                beta=format_fraction(self.beta),
+                bits=_MAX_POWER_BITS,
             )
         total = 0
         if trials - threshold < threshold:
@@ -393,10 +381,7 @@ def _check_bound(bound: Rational) -> Fraction:
     """Return E as a fraction above or equal to 1, or raise."""
     bound = to_fraction(bound, "E")
     if bound <= 1:
-        raise ParameterError(
-            f"E must be above 1. Got {format_fraction(bound)}: nothing can be said at that E. Permit a larger E (a "
-            f"larger rho)."
-        )
+        raise ParameterError("budget.e-too-small", found=format_fraction(bound))
     return bound
 
 

@@ -39,11 +39,7 @@ def check_recoding_origin(origin: str) -> None:
     >>> check_recoding_origin("declared")
     """
     if origin not in PUBLIC_ORIGINS:
-        raise RecodingNotPublicError(
-            "The recoding of a grid release must be declared before the data is seen, or chosen privately "
-            "and booked. It was chosen by looking at the data, which tells about single rows. Give a level "
-            "for each quasi-identifier in the plan, or ask for the private choice."
-        )
+        raise RecodingNotPublicError("budget.recoding-chosen-from-data")
 
 
 def population_grid_check(universe_counts: ArrayLike, rows: int, k: int) -> Guarantee:
@@ -70,9 +66,7 @@ def population_grid_check(universe_counts: ArrayLike, rows: int, k: int) -> Guar
     rows, k = check_integer(rows, "rows", 1), check_integer(k, "k", 2)
     counts = np.asarray(universe_counts)
     if counts.ndim != 1 or not len(counts) or counts.dtype.kind not in "iu" or int(counts.min()) < 0:
-        raise ParameterError(
-            "universe_counts must be whole numbers of at least 0, one for each declared cell. Got something else."
-        )
+        raise ParameterError("budget.universe-counts-invalid")
     inhabited = counts[counts > 0]
     needed = rows - 1 + k
     small_cells = int((inhabited < needed).sum())
@@ -83,9 +77,12 @@ def population_grid_check(universe_counts: ArrayLike, rows: int, k: int) -> Guar
             f"With k = {reachable} it would hold. " if reachable >= 2 else "No k of 2 or more holds with these cells. "
         )
         raise UniverseTooSmallError(
-            f"Every cell of a population grid must have at least n - 1 + k = {needed} individuals in the "
-            f"universe. Found {small_cells} of {len(inhabited)} cells below this; the smallest has {smallest_count}. "
-            f"{advice}Use coarser levels (larger cells), a smaller k, or the sampled grid."
+            "budget.universe-too-small",
+            needed=needed,
+            small_cells=small_cells,
+            cells=len(inhabited),
+            smallest=smallest_count,
+            advice=advice,
         )
     return population_guarantee(k=k, m=int(inhabited.sum(dtype=object)) - rows + 1)
 
@@ -104,7 +101,7 @@ def sampled_grid_counts(counts: ArrayLike, beta: Rational, k: int, source: Rando
     """
     sizes, k = np.asarray(counts), check_integer(k, "k", 1)
     if sizes.ndim != 1 or (len(sizes) and (sizes.dtype.kind not in "iu" or int(sizes.min()) < 0)):
-        raise ParameterError("counts must be one whole number of at least 0 for each cell. Got something else.")
+        raise ParameterError("budget.counts-invalid")
     sampled = sample_counts(sizes.astype(np.int64), beta, source)
     sampled[sampled < k] = 0
     return sampled

@@ -79,7 +79,7 @@ class Guarantee:
     def __post_init__(self) -> None:
         check_crowd(self.rho, self.k)
         if not 0 <= self.delta < 1:
-            raise ParameterError(f"delta must be at least 0 and below 1. Got {format_fraction(self.delta)} instead.")
+            raise ParameterError("budget.stated-delta-out-of-range", found=format_fraction(self.delta))
 
     @property
     def epsilon(self) -> float:
@@ -183,9 +183,7 @@ def sampled_guarantee(bound: Rational, k: int, beta: Rational, m: int, choice: R
     if choice is not None:
         spent = to_fraction(choice, "choice")
         if spent <= 1:
-            raise ParameterError(
-                f"choice must be above 1, the E of the private choice. Got {format_fraction(spent)} instead."
-            )
+            raise ParameterError("budget.choice-too-small", found=format_fraction(spent))
         factor *= spent
         recoding = (
             f"The recoding was chosen privately, with E = {format_fraction(spent)}, and the sample was drawn afterwards"

@@ -260,10 +260,7 @@ class Ledger(Validated):
 
     def __post_init__(self) -> None:
         if self.expected is not None and not re.fullmatch(r"[0-9a-f]{64}", str(self.expected)):
-            raise ParameterError(
-                "The head of a ledger must be its 64 digits and letters from a to f, as `shoal ledger show` or a "
-                "booking printed them. Got something else."
-            )
+            raise ParameterError("budget.ledger-head-malformed")
 
     def to_plan(self) -> str:
         """Return the ledger as a plan names it."""
@@ -300,27 +297,18 @@ class Ledger(Validated):
         m = check_integer(m, "m", 2)
         limit = to_fraction(delta_limit, "delta_limit")
         if not k < m < 2**63:
-            raise ParameterError(
-                "m must be above k, else there is nothing to spend, and below 2^63. "
-                f"Got m = {format_fraction(Fraction(m))} and k = {format_fraction(Fraction(k))}. Lower k, or m."
-            )
+            raise ParameterError("budget.m-not-above-k", m=format_fraction(Fraction(m)), k=format_fraction(Fraction(k)))
         if not 0 <= limit < 1:
-            raise ParameterError(f"delta_limit must be at least 0 and below 1. Got {format_fraction(limit)} instead.")
+            raise ParameterError("budget.delta-limit-out-of-range", found=format_fraction(limit))
         ledger = cls(Path(path), patience)
         try:
             os.close(os.open(ledger.path, os.O_RDWR | os.O_CREAT, 0o600))
         except OSError as error:
-            raise LedgerNotFoundError(
-                "The ledger must be in a directory that can be written. Creating it failed: "
-                f"{error.strerror}. Give another path."
-            ) from None
+            raise LedgerNotFoundError("budget.ledger-not-created", reason=error.strerror) from None
         # A creation that was killed leaves an empty file: it has no table, so nothing can have been booked.
         with ledger._connection() as connection, _transaction(connection):
             if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-                raise LedgerExistsError(
-                    "A new ledger must not replace a file. There is one at this path already. "
-                    "Open it, or give another path: one data set must have one ledger only."
-                )
+                raise LedgerExistsError("budget.ledger-exists")
             for statement in _TABLES:
                 connection.execute(statement)
             terms = Terms(secrets.token_hex(16), _printable(name), m, k, round_up(limit))
@@ -372,9 +360,7 @@ class Ledger(Validated):
         requested_rho, rows = to_fraction(rho, "rho"), check_integer(rows, "rows", 1)
         if rows > MAX_ROWS_PER_PERSON:
             raise ParameterError(
-                f"At most {MAX_ROWS_PER_PERSON} rows of a person can be answered about: each of them multiplies the "
-                f"odds. Got "
-                f"{format_fraction(Fraction(rows))}. Keep fewer."
+                "budget.too-many-rows-per-person", most=MAX_ROWS_PER_PERSON, found=format_fraction(Fraction(rows))
             )
 
         def spend(status: Status) -> _Spending:
@@ -430,10 +416,7 @@ class Ledger(Validated):
 
         def spend(status: Status) -> _Spending:
             if status.population_released:
-                raise SecondPopulationReleaseError(
-                    "A data set may have one population release. One is booked already, and two can single "
-                    "a person out together. The ledger is unchanged. Use a sampled release, or queries."
-                )
+                raise SecondPopulationReleaseError("budget.second-population-release")
             # The crowd may be declared larger than m, but no base is below the blind guess.
             return _Spending("population release", Fraction(1), Fraction(1), base=max(base, status.base))
 
@@ -454,10 +437,9 @@ class Ledger(Validated):
                 raise BudgetExceededError(_budget_message(status, totals.rho, spending.rows))
             if totals.delta > terms.delta_limit:
                 raise DeltaExceededError(
-                    f"delta must stay at most {format_fraction(terms.delta_limit)}, the limit of this ledger. With "
-                    f"this booking it would be {format_fraction(totals.delta)}. The ledger is unchanged. Use a larger "
-                    f"k or a "
-                    "smaller beta."
+                    "budget.delta-exceeded",
+                    limit=format_fraction(terms.delta_limit),
+                    found=format_fraction(totals.delta),
                 )
             at = datetime.now(UTC).isoformat(timespec="milliseconds")
             entry = Entry(at, spending.kind, _printable(label), spending.base, factor, spending.delta, totals)
@@ -480,15 +462,11 @@ class Ledger(Validated):
         """Open the file for one call; never create it."""
         location = f"{self.path.absolute().as_uri()}?mode=rw"
         if not self.path.is_file():
-            raise LedgerNotFoundError(
-                "The ledger must exist before it is used. There is no file at this path. Create it first, with m and k."
-            )
+            raise LedgerNotFoundError("budget.ledger-not-found")
         try:
             connection = sqlite3.connect(location, timeout=self.patience, isolation_level=None, uri=True)
         except sqlite3.Error:
-            raise LedgerNotFoundError(
-                "The ledger must be a file that can be read and written. Opening it failed. Check its permissions."
-            ) from None
+            raise LedgerNotFoundError("budget.ledger-not-opened") from None
         try:
             # EXTRA is FULL, and also syncs the directory after the journal is removed: without it a power
             # failure right after a commit could bring the journal back and undo the booking.
@@ -497,20 +475,10 @@ class Ledger(Validated):
         except sqlite3.OperationalError as error:
             # an error raised by Python itself (text that is not UTF-8) has no code
             if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-                raise LedgerBusyError(
-                    f"A call waits {self.patience:g} seconds for other processes. They held the ledger for "
-                    "longer. Nothing was booked. Try again."
-                ) from None
-            raise LedgerUnreadableError(
-                "The ledger must be a readable and writable SQLite file. SQLite reports "
-                f"{_error_name(error)}. Nothing was booked. Check the disk and the permissions of the "
-                "file and its directory."
-            ) from None
+                raise LedgerBusyError("budget.ledger-busy", seconds=self.patience) from None
+            raise LedgerUnreadableError("budget.ledger-not-usable", reason=_error_name(error)) from None
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # what SQLite reports may quote a damaged file
-            raise LedgerUnreadableError(
-                f"The ledger must be a SQLite file. SQLite reports {_error_name(error)}. Nothing was "
-                "booked. Check the path, or take the file from a backup."
-            ) from None
+            raise LedgerUnreadableError("budget.ledger-not-sqlite", reason=_error_name(error)) from None
         finally:
             connection.close()
 
@@ -535,7 +503,7 @@ def _check_choice_bound(bound: Rational) -> Fraction:
     """Return the E of a private choice, or raise."""
     factor = to_fraction(bound, "E")
     if factor <= 1:
-        raise ParameterError(f"E must be above 1. Got {format_fraction(factor)}: nothing can be chosen at that E.")
+        raise ParameterError("budget.e-too-small-to-choose", found=format_fraction(factor))
     return factor
 
 
@@ -597,15 +565,9 @@ def _read(connection: sqlite3.Connection, expected: str | None = None) -> tuple[
     identity = connection.execute("PRAGMA application_id").fetchone()[0]
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if identity != _APPLICATION_ID:
-        raise LedgerUnreadableError(
-            f"The file must be a ledger of shoal, format {_FORMAT}. It is something else. Check the path."
-        )
+        raise LedgerUnreadableError("budget.not-a-ledger", format=_FORMAT)
     if version != _FORMAT:
-        raise LedgerUnreadableError(
-            f"The file must be a ledger of shoal, format {_FORMAT}. It is one of format {version}, whose entries are "
-            "not chained as here. Use the version of shoal that wrote it; or create a new ledger, and book in it first "
-            "what the old one has."
-        )
+        raise LedgerUnreadableError("budget.ledger-format-other", format=_FORMAT, found=version)
     statements = connection.execute(
         "SELECT sql FROM sqlite_master WHERE name NOT LIKE 'sqlite!_%' ESCAPE '!'"
     ).fetchall()
@@ -627,11 +589,7 @@ def _check_continues_from(
     entries = _entries(connection)
     check_all_entries(terms, totals, head, entries)
     if expected not in (terms.head, *(entry.head for entry in entries)):
-        raise LedgerHeadError(
-            "The ledger must go on from the head that is expected. It has no such head: an older copy was put back in "
-            "its place, or it is the ledger of something else. Nothing was booked. Find the newest copy, and treat the "
-            "budget as spent until then."
-        )
+        raise LedgerHeadError("budget.ledger-head-missing")
 
 
 def _state(connection: sqlite3.Connection) -> tuple[Terms, Totals, str]:

@@ -126,7 +126,7 @@ def half_width(noise: Noise, confidence: Rational = "0.95") -> int:
     """
     confidence = to_fraction(confidence, "confidence")
     if not 0 < confidence < 1:
-        raise ParameterError(f"confidence must be above 0 and below 1. Got {format_fraction(confidence)} instead.")
+        raise ParameterError("budget.confidence-out-of-range", found=format_fraction(confidence))
     ratio = float(noise.ratio) if noise.ratio is not None else math.exp(-float(noise.rate or 0))
     # Pr[|z| > w] = 2 q^(w+1) / (1 + q)
     steps = math.log(float(1 - confidence) * (1 + ratio) / 2) / math.log(ratio)
@@ -194,20 +194,20 @@ class Span(Validated):
     def __post_init__(self) -> None:
         if not (self.lower < self.upper and self.step > 0):
             raise ParameterError(
-                "lower must be below upper, and step above 0. "
-                f"Got {format_fraction(self.lower)}, {format_fraction(self.upper)} and {format_fraction(self.step)}."
+                "budget.range-invalid",
+                lower=format_fraction(self.lower),
+                upper=format_fraction(self.upper),
+                step=format_fraction(self.step),
             )
         if not 2**-1000 <= self.step <= 2**1000:
-            raise ParameterError(
-                "step must be a size that numbers can have, from 2^-1000 to 2^1000. Got one beyond. Change the unit."
-            )
+            raise ParameterError("budget.step-out-of-range")
         units = (self.lower / self.step, self.upper / self.step)
         if any(unit.denominator != 1 or abs(unit) > _LARGEST_UNIT for unit in units):
             raise ParameterError(
-                "lower and upper must be multiples of step, of at most 2^53 steps. "
-                f"Got {format_fraction(self.lower)} and {format_fraction(self.upper)} with step "
-                f"{format_fraction(self.step)}. Change the "
-                "step or the range."
+                "budget.range-not-in-steps",
+                lower=format_fraction(self.lower),
+                upper=format_fraction(self.upper),
+                step=format_fraction(self.step),
             )
 
     @property
@@ -300,7 +300,7 @@ def best_of(scores: Sequence[int], sensitivity: int, bound: Rational, source: Ra
     1
     """
     if not len(scores):
-        raise ParameterError("scores must name at least one candidate. Got none.")
+        raise ParameterError("budget.no-candidates")
     noise = calibrate(bound, 2 * check_integer(sensitivity, "sensitivity", 1))
     numbers = [check_integer(score, "score", -(2**200)) for score in scores]
     best = max(numbers)

@@ -204,9 +204,7 @@ def _check_length(size: int, values: Sequence[int]) -> Sequence[int]:
     The length of an answer must not reveal anything about the data.
     """
     if len(values) != size:
-        raise ParameterError(
-            f"There must be one number for each of the {format_fraction(Fraction(size))} declared. Got others."
-        )
+        raise ParameterError("budget.numbers-not-as-declared", declared=format_fraction(Fraction(size)))
     return values
 
 

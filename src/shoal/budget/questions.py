@@ -103,10 +103,7 @@ class Questions(Validated):
     def __post_init__(self) -> None:
         check_time_zone(self.time_zone)
         if bool(self.person) != (self.rows_per_person is not None):
-            raise ParameterError(
-                "Whose rows they are (person) and how many rows of each person are kept (rows_per_person) must be said "
-                "together: noise hides a person by as many rows as that, and each multiplies the odds. Got one of them."
-            )
+            raise ParameterError("budget.person-without-rows-per-person")
 
     @property
     def _rows(self) -> int:
@@ -146,15 +143,12 @@ class Questions(Validated):
         The number of rows is public.
         """
         if self._rows > 1:
-            raise ParameterError(
-                "A mean is over rows whose number is public; with several rows of a person it is not. Got "
-                f"rows_per_person = {self._rows}. Ask for a sum and a count, or keep one row of each person."
-            )
+            raise ParameterError("budget.mean-with-several-rows", found=self._rows)
         with self._open_table((column,)) as (engine, table):
             conditions = _declare_values(engine, table, {})
             (rows,) = engine.count_matching(table, conditions)
             if not rows:
-                raise TableError("The table has no rows; a mean needs one at least.")
+                raise TableError("budget.mean-without-rows")
             return ask_mean(
                 self.ledger,
                 rho,
@@ -213,10 +207,7 @@ def _refuse_undeclared_people(table: Relation) -> None:
     for position, name in enumerate(table.columns):
         if is_person_key(name):
             raise ParameterError(
-                "Every row must be another person's, or it must be said whose rows they are. By its name, "
-                f"{column_in_message(table.columns, position, table.named)} is a key of people. Give it as person with "
-                "rows_per_person (--person and --rows-per-person); or, if every row is a person, an empty list "
-                '(--person "").'
+                "budget.person-not-given", column=column_in_message(table.columns, position, table.named)
             )
 
 
@@ -226,18 +217,12 @@ def _refuse_types_by_content(source: Source) -> None:
     One row would change how all others are compared, and which questions are refused.
     """
     if source.csv.foreign_numbers:
-        raise ParameterError(
-            "Columns must have types that no row changes. Numbers with a decimal comma or with separators between "
-            "thousands are read so only if all values of a column are numbers. Ask a table with 1234.5, or Parquet."
-        )
+        raise ParameterError("budget.number-style-depends-on-rows")
     if source.path is None or source.path.is_dir():
         return
     form = format_of(source.path, source.format)
     if form.types_by_content:
-        raise ParameterError(
-            f"Columns must have types that no row changes. In {form.title} files the type of a column follows from its "
-            "values. Convert the table to CSV, where everything is text, or to Parquet."
-        )
+        raise ParameterError("budget.types-depend-on-rows", format=form.title)
 
 
 def _limit_rows_per_person(engine: Engine, table: Relation, person: Sequence[str], limit: int) -> Relation:
@@ -257,19 +242,13 @@ def _limit_rows_per_person(engine: Engine, table: Relation, person: Sequence[str
 
 def _check_declared(values: Sequence[str | None]) -> tuple[str | None, ...]:
     if not values or isinstance(values, str):
-        raise ParameterError(
-            "The values of a histogram or a choice must be declared, each once. Got none. List them; do not take them "
-            "from the data."
-        )
+        raise ParameterError("budget.values-not-declared")
     return tuple(values)
 
 
 def _check_other_columns(column: str, where: Where) -> None:
     if column in where:
-        raise ParameterError(
-            f"A condition must be about other columns than the one whose values are counted. Got {column!r} in both. "
-            f"Remove the condition; the values are given already."
-        )
+        raise ParameterError("budget.condition-on-counted-column", column=column)
 
 
 def _declare_values(
@@ -291,7 +270,7 @@ def _declare_values(
     listed = {name: [value] * rows for name, value in where.items()} | ({column: list(values)} if column else {})
     for name, texts in listed.items():
         if not all(text is None or _is_text(text) for text in texts):
-            raise ParameterError(f"What is looked for in column {name!r} must be given as text (UTF-8), or as None.")
+            raise ParameterError("budget.condition-not-text", column=name)
     # an Arrow table needs a column to have rows
     columns: dict[str, pa.Array] = {} if listed else {"every": pa.array([0] * rows)}
     columns |= {f"c{table.columns.index(name)}": pa.array(texts, pa.string()) for name, texts in listed.items()}
@@ -300,16 +279,10 @@ def _declare_values(
         position = table.columns.index(name)
         for text, value in zip(texts, understood.column(f"c{position}").to_pylist(), strict=True):
             if text is not None and not _is_value(text, value, table.types[position]):
-                raise ParameterError(
-                    f"Column {name!r} is of type {table.types[position]}; it must be compared with a value of that "
-                    f"type. "
-                    "Got a text that is none, or none exactly."
-                )
+                raise ParameterError("budget.condition-of-other-type", column=name, type=table.types[position])
     if understood.column("same").to_pylist() != list(range(rows)):
         raise ParameterError(
-            "The values of a histogram or a choice must be declared, each once. Got a value twice, perhaps in two "
-            f"spellings: values of column {column!r} are compared as {table.types[table.columns.index(column)]}. "
-            "Leave one of them out."
+            "budget.value-declared-twice", column=column, type=table.types[table.columns.index(column)]
         )
     return conditions
 

@@ -99,11 +99,7 @@ def check_sampling_design(design: str) -> None:
     >>> check_sampling_design("independent")
     """
     if design != "independent":
-        raise FixedSizeSamplingError(
-            "A sampled release must keep each row independently with probability beta. A sample of another "
-            "design was asked for (a fixed size, for instance), for which no bound is proved. Give beta, "
-            "not a number of rows."
-        )
+        raise FixedSizeSamplingError("budget.sample-of-fixed-size")
 
 
 def sample_mask(rows: int, beta: Rational, source: RandomBits) -> NDArray[np.bool_]:
@@ -170,8 +166,5 @@ def _rate(beta: Rational) -> Fraction:
     """Return β if it is above 0 and below 1, or raise."""
     beta = to_fraction(beta, "beta")
     if not 0 < beta < 1:
-        raise SamplingRateError(
-            "beta must be above 0 and below 1: the probability with which each row is kept. Got "
-            f"{format_fraction(beta)}. Give a share such as 1/2; for the bound it must also be at most 1 - 1/E."
-        )
+        raise SamplingRateError("budget.beta-out-of-range", found=format_fraction(beta))
     return beta

@@ -46,26 +46,23 @@ def read_universe(path: Path, columns: Sequence[str], count: str = "count") -> d
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise UniverseError(
-            f"The universe file {str(path)!r} must be readable: {error.strerror}. Check the path."
-        ) from None
+        raise UniverseError("budget.universe-not-readable", file=str(path), reason=error.strerror) from None
     except UnicodeDecodeError:
-        raise UniverseError(f"The universe file {str(path)!r} must be UTF-8; convert it first.") from None
+        raise UniverseError("budget.universe-not-utf8", file=str(path)) from None
     if count in columns:
-        raise UniverseError(
-            f"The counts must stand in a column of their own; {count!r} is a published column. Name another with "
-            f"count_column."
-        )
+        raise UniverseError("method.count-column-published", column=count)
     first = text.partition("\n")[0]
     delimiter = ";" if ";" in first and "," not in first else ","
     try:
         header, *rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row] or [[]]
     except csv.Error:
-        raise UniverseError(f"The universe file {str(path)!r} cannot be read as CSV; check its quotes.") from None
+        raise UniverseError("budget.universe-not-csv", file=str(path)) from None
     if sorted(header) != sorted((*columns, count)):
         raise UniverseError(
-            f"The universe file must have the columns {', '.join(map(repr, (*columns, count)))}, and no other. "
-            f"It has {len(header)}, of which {len({*header} & {*columns, count})} are among these."
+            "budget.universe-columns-differ",
+            expected=", ".join(map(repr, (*columns, count))),
+            columns=len(header),
+            matching=len({*header} & {*columns, count}),
         )
     positions = [header.index(name) for name in columns]
     cells: dict[Cell, int] = {}
@@ -73,17 +70,11 @@ def read_universe(path: Path, columns: Sequence[str], count: str = "count") -> d
     for number, row in enumerate(rows, 2):
         figure = row[header.index(count)].strip() if len(row) == len(header) else ""
         if not (figure.isascii() and figure.isdigit()):
-            raise UniverseError(
-                f"Every row of the universe file must have {len(header)} cells, the count being a whole number of at "
-                f"least 0. Row {number} has not."
-            )
+            raise UniverseError("budget.universe-row-malformed", cells=len(header), row=number)
         cell = tuple(row[position] or None for position in positions)
         canonical_cell = tuple(label and unicodedata.normalize("NFC", label.strip()) for label in cell)
         if canonical_cell in seen:
-            raise UniverseError(
-                f"Every cell must stand once in the universe file. Row {number} repeats one, perhaps with other "
-                f"blanks or another Unicode form: its people would be counted twice. Merge them."
-            )
+            raise UniverseError("budget.universe-cell-twice", row=number)
         seen.add(canonical_cell)
         cells[cell] = int(figure)
     return cells

@@ -141,11 +141,11 @@ def roles_from(
 
     if plan is not None:
         if quasi_identifiers or sensitive or categories:
-            raise PlanError("Give either --plan or --quasi-identifiers, --sensitive and --categories, not both.")
+            raise PlanError("command.plan-and-columns")
         return Plan.read(plan)
     quasi, secret = names_of(quasi_identifiers), names_of(sensitive)
     if not quasi:
-        raise PlanError("Say which columns are known to an intruder: --plan plan.toml, or --quasi-identifiers age,zip.")
+        raise PlanError("command.known-columns-missing")
     classes = categories_of(categories or [], secret)
     return roles_of(None, quasi, {name: Column(Role.SENSITIVE, categories=classes.get(name)) for name in secret})
 

@@ -81,7 +81,7 @@ def check(
     from shoal.schema import Column, Role
 
     if plan is not None and (quasi_identifiers or sensitive or categories):
-        raise PlanError("Give either --plan or --quasi-identifiers, --sensitive and --categories, not both.")
+        raise PlanError("command.plan-and-columns")
     loaded = None if plan is None else Plan.read(plan)
     if loaded is not None:
         # a missing value of the plan's source must not help a model in this table either
@@ -152,7 +152,7 @@ def categories_of(options: list[str], sensitive: list[str]) -> dict[str, Categor
     for option in options:
         named = [name for name in sensitive if option.startswith(f"{name}=")]
         if not named and len(sensitive) != 1:
-            raise PlanError("Write --categories 'COLUMN=a,b;c;d' for a column that --sensitive names.")
+            raise PlanError("command.categories-malformed")
         column, text = (named[0], option.removeprefix(f"{named[0]}=")) if named else (sensitive[0], option)
         classes = ([value.strip() for value in part.split(",")] for part in text.split(";"))
         chosen[column] = Categories(tuple(tuple(value for value in values if value) for values in classes))

@@ -42,10 +42,10 @@ def demo(
         ours = all(target.is_file() and filecmp.cmp(own, target, shallow=False) for own, target in files.values())
         for own, target in files.values():
             if not ours and target.exists():
-                raise OutputError(f"The file {str(target)!r} exists and is not the demo's own. Choose another --out.")
+                raise OutputError("command.demo-file-exists", file=str(target))
             shutil.copyfile(own, target)
     except OSError as error:
-        raise OutputError(f"The directory {str(out)!r} cannot be written: {error.strerror}.") from None
+        raise OutputError("command.directory-not-writable", directory=str(out), reason=error.strerror) from None
     plan = Plan.read(out / "patients.toml")
     result = pipeline.release(plan, overwrite=ours)
     tables = {number: _check(number, claims) for number, claims in CLAIMS.items()}

@@ -80,4 +80,4 @@ def explore(
             output.print(f"[bold]Chosen[/], of least loss: {safe(found.chosen.label)}.")
         output.print(f"Table: {safe(targets[0])}\nPicture: {safe(targets[1])}")
     if found.chosen is None:
-        raise InfeasibleError("No trial meets the plan's models. Lower them, allow suppression, or try other methods.")
+        raise InfeasibleError("explore.no-trial-feasible")

@@ -31,7 +31,7 @@ def log_progress(path: Path | None, show: Progress) -> Iterator[Progress]:
             with path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps({"time": now, "event": event, **more}) + "\n")
         except OSError as error:
-            raise OutputError(f"The log {str(path)!r} cannot be written: {error.strerror}.") from None
+            raise OutputError("command.log-not-writable", file=str(path), reason=error.strerror) from None
 
     def step(name: str, done: float | None = None) -> None:
         show(name, done)

@@ -63,7 +63,7 @@ def plan(
 
     check_target(out, overwrite, {"table": (table,)})
     if delimiter is not None and len(delimiter) != 1:
-        raise PlanError(f"The delimiter must be one character; found {len(delimiter)}.")
+        raise PlanError("command.delimiter-not-one-character", found=len(delimiter))
     form = CsvFormat(delimiter=delimiter, header=header, encoding=encoding)
     with progress(quiet or as_json) as show:
         drafted = draft(

@@ -242,9 +242,9 @@ def _conditions(options: list[str] | None) -> dict[str, str | None]:
     for option in options or []:
         column, sign, value = option.partition("=")
         if not sign or not column:
-            raise PlanError("A condition must be written as COLUMN=VALUE, for example --where illness=flu.")
+            raise PlanError("command.condition-malformed")
         if column in conditions:
-            raise PlanError(f"A row has one value in a column; --where names {column!r} twice. Ask twice, or once.")
+            raise PlanError("command.condition-twice", column=column)
         conditions[column] = value or None
     return conditions
 

@@ -84,7 +84,7 @@ def release(
     if expect_head is not None:
         loaded = replace(loaded, method=_with_expected_head(loaded.method, expect_head))
     if as_json and loaded.output is not None and loaded.output.is_standard:
-        raise PlanError('The release itself goes to standard output (path = "-"); leave out --json.')
+        raise PlanError("command.json-with-standard-output")
     with progress(quiet or as_json) as bar, log_progress(log_json, bar) as show:
         result = functions.release(
             loaded,
@@ -181,7 +181,5 @@ def _with_expected_head(method: Any, head: str) -> Any:
     from shoal.errors import PlanError
 
     if not hasattr(method, "expecting"):
-        raise PlanError(
-            f"A head can be expected of a ledger, which the method {method.name} does not have. Remove --expect-head."
-        )
+        raise PlanError("command.expect-head-without-ledger", method=method.name)
     return method.expecting(head)

@@ -48,7 +48,7 @@ def review(
     status = loaded.review_status or "draft"
     if by is not None:
         if not by.strip():
-            raise PlanError("A review must say by whom; the name is empty.")
+            raise PlanError("plan.review-without-name")
         recorded = {
             "status": "reviewed",
             "by": by.strip(),

@@ -53,25 +53,22 @@ def serve(
         from shoal.web.server import Settings, is_loopback
         from shoal.web.server import serve as run
     except ModuleNotFoundError as error:
-        raise InputError(f"The page needs the package {error.name!r}: install shoal[web].") from None
+        raise InputError("page.package-missing", package=error.name) from None
     if (certificate is None) != (key is None):
-        raise InputError("TLS needs both --certificate and --key.")
+        raise InputError("page.tls-incomplete")
     token = os.environ.get("SHOAL_TOKEN") or None
     if api_only and (token is None or len(token) < 16):
-        raise InputError("With --api-only, SHOAL_TOKEN must hold a token of at least 16 characters.")
+        raise InputError("page.token-missing")
     folder = file if file is not None and file.is_dir() else None
     table = file if folder is None else None
     if table is not None and not table.exists():
-        raise InputError(f"There is no file {str(table)!r}.")
+        raise InputError("page.file-not-found", file=str(table))
     reached = root or folder or (table.resolve().parent if table is not None else Path.cwd())
     if not reached.is_dir():
-        raise InputError(f"The root {str(reached)!r} must be a folder.")
+        raise InputError("page.root-not-a-folder", folder=str(reached))
     named = _visitor_names(visitors)
     if named and (table is not None or projects is not None or api_only):
-        raise InputError(
-            "Visitors have a folder each: with --visitors, give a folder to serve (--root) and neither a file, nor "
-            "--projects, nor --api-only."
-        )
+        raise InputError("page.visitors-need-root")
     settings = Settings(
         root=reached,
         projects=projects or reached / "shoal-projects",
@@ -88,7 +85,7 @@ def serve(
         visitors=named,
     )
     if not settings.projects.resolve().is_relative_to(reached.resolve()):
-        raise InputError("Projects must be kept below the folder that the page may reach (--root).")
+        raise InputError("page.projects-outside-root")
     if not is_loopback(host) and certificate is None:
         typer.echo("Warning: without TLS, everybody on the way can read the tables and the token.", err=True)
     # a server ends only by being stopped
@@ -123,10 +120,7 @@ def _visitor_names(given: str | None) -> tuple[str, ...]:
     names = tuple(name.strip() for name in given.split(","))
     usable = all(name and name == sanitize_name(name, "") and not name.isdecimal() for name in names)
     if not usable or len({name.casefold() for name in names}) < len(names) or len(names) > MAX_VISITORS:
-        raise InputError(
-            f"Visitors must be a number up to {MAX_VISITORS}, or different names of letters, digits, points and "
-            "hyphens, separated by commas."
-        )
+        raise InputError("page.visitors-not-usable", maximum=MAX_VISITORS)
     return names
 
 

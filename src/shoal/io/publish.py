@@ -83,12 +83,12 @@ def check_output(path: Path, overwrite: bool, *, in_parts: bool = False) -> None
     """
     form = writer_of(path)
     if in_parts and form.module is not None:
-        raise OutputError(f"Spark writes CSV and Parquet, not {form.title}; choose another output, or engine duckdb.")
+        raise OutputError("output.spark-format-not-written", format=form.title)
     try:
         if path.is_dir() and not in_parts:
-            raise OutputError(f"The output {str(path)!r} is a directory; name a file in it.")
+            raise OutputError("output.is-a-directory", path=str(path))
         if path.is_dir() and any(not (part.is_file() and part.name.startswith("part-")) for part in path.iterdir()):
-            raise OutputError(f"The directory {str(path)!r} holds other files than a release; choose another name.")
+            raise OutputError("output.directory-with-other-files", directory=str(path))
         for target in release_paths(path):
             _check_replaceable(target, overwrite, may_be_directory=in_parts and target == path)
         _check_name(path)
@@ -96,9 +96,9 @@ def check_output(path: Path, overwrite: bool, *, in_parts: bool = False) -> None
             _check_database(path, form.module)
         _check_folder(path.parent)
     except OSError as error:
-        raise OutputError(f"The output {str(path)!r} cannot be written: {error.strerror}. Choose another.") from None
+        raise OutputError("output.not-writable", path=str(path), reason=error.strerror) from None
     if not os.access(path.parent, os.W_OK | os.X_OK):
-        raise OutputError(f"The directory {str(path.parent)!r} is not writable. Choose another, or change its mode.")
+        raise OutputError("output.directory-not-writable", directory=str(path.parent))
 
 
 def _check_replaceable(target: Path, overwrite: bool, *, may_be_directory: bool = False) -> None:
@@ -109,16 +109,14 @@ def _check_replaceable(target: Path, overwrite: bool, *, may_be_directory: bool 
         return
     if not stat.S_ISREG(kind) and not (may_be_directory and stat.S_ISDIR(kind)):
         found = "a symbolic link" if stat.S_ISLNK(kind) else "no regular file"
-        raise OutputError(f"What stands at {str(target)!r} is {found} and is not replaced; choose another name.")
+        raise OutputError("output.not-a-regular-file", path=str(target), found=found)
     if not overwrite:
-        raise OutputError(
-            f"The output {str(target)!r} exists. Remove it, choose another name, or allow overwriting (--overwrite)."
-        )
+        raise OutputError("output.exists", path=str(target))
 
 
 def _check_folder(folder: Path) -> None:
     if not folder.is_dir():
-        raise OutputError(f"The directory {str(folder)!r} does not exist; create it first.")
+        raise OutputError("output.directory-not-found", directory=str(folder))
 
 
 def _check_database(path: Path, module: str) -> None:
@@ -128,12 +126,9 @@ def _check_database(path: Path, module: str) -> None:
     try:
         tables = importlib.import_module(module).tables_in(path)
     except Exception:
-        raise OutputError(f"What stands at {str(path)!r} is no database that can be looked into; move it.") from None
+        raise OutputError("output.not-a-database", path=str(path)) from None
     if len(tables) > 1:
-        raise OutputError(
-            f"The database {str(path)!r} holds {len(tables)} tables and would be replaced as a whole. Release to a "
-            f"database of its own."
-        )
+        raise OutputError("output.database-with-other-tables", path=str(path), tables=len(tables))
 
 
 def _check_name(path: Path) -> None:
@@ -146,10 +141,7 @@ def _check_name(path: Path) -> None:
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return
     if isinstance(about, str) and about != path.name and about in os.listdir(path.parent):
-        raise OutputError(
-            f"The certificate {certificate_of(path).name!r} is about another table that stands beside it; choose an "
-            f"output of another name, or remove that release first."
-        )
+        raise OutputError("output.certificate-of-other-table", certificate=certificate_of(path).name)
 
 
 def check_inputs(path: Path, inputs: Mapping[str, Iterable[Path]]) -> None:
@@ -166,13 +158,9 @@ def _check_not_input(targets: Sequence[Path], inputs: Mapping[str, Iterable[Path
             for target in targets:
                 ours, given = target.resolve(), file.resolve()
                 if ours == given or ours in given.parents or (target.exists() and _same(target, file)):
-                    raise OutputError(
-                        f"What is written, {target.name!r}, must not be the {what} itself; choose another name."
-                    )
+                    raise OutputError("output.is-input", file=target.name, input=what)
                 if given in ours.parents:
-                    raise OutputError(
-                        f"The output {str(target)!r} must not lie in the folder of the {what}; choose another."
-                    )
+                    raise OutputError("output.inside-input", path=str(target), input=what)
 
 
 def _same(target: Path, file: Path) -> bool:
@@ -207,7 +195,7 @@ def write_text_atomic(target: Path, text: str) -> None:
                 temporary.unlink(missing_ok=True)
             _sync(target.parent)
     except OSError as error:
-        raise OutputError(f"The file {str(target)!r} cannot be written: {error.strerror}. Choose another.") from None
+        raise OutputError("output.file-not-writable", file=str(target), reason=error.strerror) from None
 
 
 # -- the staging folder ------------------------------------------------------------------------------
@@ -254,21 +242,16 @@ def _enter(folder: Path) -> LockedFolder:
                 _sync(folder.parent)
         except OSError as error:
             raise OutputError(
-                f"The directory {str(folder.parent)!r} is not writable: {error.strerror}. Choose another."
+                "output.working-directory-not-writable", directory=str(folder.parent), reason=error.strerror
             ) from None
         try:
             locked = lock_folder(folder, make=True)
         except FileNotFoundError:  # a release that ended has removed it just now
             continue
         except OSError as error:
-            raise OutputError(
-                f"The folder {str(folder)!r} cannot be held: {error.strerror}. Remove it, or choose another output."
-            ) from None
+            raise OutputError("output.folder-not-locked", folder=str(folder), reason=error.strerror) from None
         if locked is None:
-            raise OutputError(
-                f"Another release to {str(folder.parent)!r} under this name is at work. Wait for its end, or choose "
-                f"another name."
-            )
+            raise OutputError("output.release-at-work", directory=str(folder.parent))
         return locked
 
 
@@ -384,7 +367,7 @@ def publish(
     except OSError as error:
         unfinished = " It is finished or undone by the next release there." if _exists(folder / JOURNAL) else ""
         raise OutputError(
-            f"The release cannot be moved to {str(table[1])!r}: {error.strerror}. Choose another place.{unfinished}"
+            "output.not-moved", path=str(table[1]), reason=error.strerror, unfinished=unfinished
         ) from None
 
 
@@ -417,8 +400,10 @@ def _complete_or_undo(journal: _Journal, folder: Path) -> bool:
         waiting = move.staged if moved else move.backup
         if waiting is not None and _exists(waiting) and _exists(move.target):
             raise OutputError(
-                f"A release to {str(journal.table.target)!r} was broken off, and {move.target.name!r} was made since. "
-                f"Move that away; or remove the folder {folder.name!r} beside it, with what is left of both releases."
+                "output.broken-off-and-changed",
+                path=str(journal.table.target),
+                made_since=move.target.name,
+                folder=folder.name,
             )
     if not moved:
         for move in journal.moves:
@@ -439,12 +424,9 @@ def _recover(folder: Path) -> None:
         _complete_or_undo(_Journal.read(folder), folder)
         _forget(folder)
     except OSError as error:
-        raise OutputError(f"A release that was broken off cannot be made whole: {error.strerror}.") from None
+        raise OutputError("output.broken-off-not-completed", reason=error.strerror) from None
     except (ValueError, LookupError, TypeError):
-        raise OutputError(
-            f"The folder {str(folder)!r} holds a release that was broken off, and its journal cannot be read. Remove "
-            f"the folder; what stands beside it may lack its certificate."
-        ) from None
+        raise OutputError("output.broken-off-journal-unreadable", folder=str(folder)) from None
 
 
 def _forget(folder: Path) -> None:

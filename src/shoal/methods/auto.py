@@ -41,10 +41,10 @@ def make_method(name: str, given: Mapping[str, Any]) -> Method:
     from shoal.methods import METHODS
 
     if name not in METHODS:
-        raise PlanError(f"There is no method named {name!r}; known are {', '.join(METHODS)}.")
+        raise PlanError("method.unknown-name", method=name, allowed=", ".join(METHODS))
     parts = {part.name: part for part in fields(METHODS[name])}
     if any(p.default is MISSING and p.default_factory is MISSING and key not in given for key, p in parts.items()):
-        raise PlanError(f"The method {name!r} cannot be tried: it needs parameters of its own.")
+        raise PlanError("method.not-triable", method=name)
     return METHODS[name](**{key: value for key, value in given.items() if key in parts})
 
 
@@ -108,9 +108,9 @@ class Auto(Method):
 
     def __post_init__(self) -> None:
         if self.name in self.methods:
-            raise PlanError("The methods to try must be a list of names of other methods, such as ['mondrian'].")
+            raise PlanError("method.methods-not-names")
         if any(not method.reveals_source for method in self.candidates):
-            raise PlanError("Methods whose promise covers what is told about the source cannot be tried and compared.")
+            raise PlanError("method.promise-not-comparable")
 
     @property
     def candidates(self) -> list[Method]:
@@ -147,7 +147,7 @@ class Auto(Method):
             except PlanError as error:
                 refusals.append(str(error))
         if len(refusals) == len(candidates):
-            raise PlanError(f"None of the methods to try can serve this plan. The first says: {refusals[0]}")
+            raise PlanError("method.none-serves-plan", reason=refusals[0])
 
     @override
     def warm(self) -> None:
@@ -247,7 +247,7 @@ class _Trial:
 def _require_supported(method: Method, schema: Schema, model: AllOf) -> None:
     """Raise where a method does not support these columns and models."""
     if schema.person and method.why_not_people is not None:
-        raise PlanError(f"The method {method.name} cannot count people: {method.why_not_people}")
+        raise PlanError("method.cannot-count-people", method=method.name, reason=method.why_not_people)
     if partial_knowledge_models(model) and not method.supports_partial_knowledge:
-        raise PlanError(f"The method {method.name} forms groups in all quasi-identifiers at once.")
+        raise PlanError("method.groups-all-columns", method=method.name)
     method.check(schema, model)

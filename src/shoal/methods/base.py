@@ -212,7 +212,7 @@ def require_quasi_identifiers(schema: Schema, columns: Iterable[str], subject: s
     """Raise where a column that a method names is no quasi-identifier."""
     for column in columns:
         if column not in schema.quasi_identifiers:
-            raise PlanError(f"{subject} {column!r}, which is not a quasi-identifier of the plan.")
+            raise PlanError("method.column-not-quasi-identifier", subject=subject, column=column)
 
 
 def row_limit(suppression: float, rows: int) -> int:
@@ -263,10 +263,7 @@ def require_feasible_as_one_group(whole: Groups, models: AllOf) -> None:
         verdict = model.assess(whole)
         if (model.closed_under_union or model in of_sets) and not verdict.holds[0]:
             best = ", ".join(f"{key} = {value:.6g}" for key, value in verdict.effective.items())
-            raise InfeasibleError(
-                f"No grouping of these {whole.rows} rows can meet {model}: all rows in one group reach only "
-                f"{best}. Lower the parameter, or add rows."
-            )
+            raise InfeasibleError("models.unreachable", rows=whole.rows, model=model, best=best)
 
 
 def suppress_failing(

@@ -49,9 +49,7 @@ class PartitionMethod(Method):
         found = np.asarray(self.partition(problem))
         if found.shape != rows.shape or not np.issubdtype(found.dtype, np.integer) or found.min(initial=0) < 0:
             raise PlanError(
-                f"The method {self.name} must return one whole number of at least 0 for each of the {len(rows)} "
-                f"combinations; it returned an array of shape {found.shape} and type {found.dtype}. This is a fault of "
-                f"its package."
+                "extensions.bad-grouping", method=self.name, combinations=len(rows), shape=found.shape, type=found.dtype
             )
         group = np.unique(found, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
@@ -83,10 +81,7 @@ def publish_valid_groups(
         if holds.all():
             return recoding, repairs
         if groups.count == 1:
-            raise InfeasibleError(
-                f"No grouping was found that meets {problem.model}: even all rows as one group fail. Lower the "
-                f"parameters of the models."
-            )
+            raise InfeasibleError("models.no-grouping-found", model=problem.model)
         row, count = recoding.row, recoding.count
         group = merge_failing_labels(holds)[label_group[recoding.group]]
         repairs += int((~holds).sum())

@@ -73,10 +73,7 @@ def answer_within(method: Method, time_limit: float | None, work: Callable[[thre
     while not found.wait(max(deadline - now(), 0.0)) and not is_late(deadline):
         pass  # the search clock was paused meanwhile
     if not found.is_set():
-        raise InfeasibleError(
-            f"The method {method.name} must form all groups before it has an answer, and had not done so within "
-            f"{time_limit:g} seconds (time_limit). Give it more time, or use mondrian, which answers with what it has."
-        )
+        raise InfeasibleError("method.out-of-time", method=method.name, seconds=time_limit)
     worker.join()
     if faults:
         raise faults[0]

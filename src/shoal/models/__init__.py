@@ -75,15 +75,12 @@ def combine(models: Iterable[Model]) -> AllOf:
     """
     parts = tuple(part for model in models for part in model.parts)
     if not parts:
-        raise PlanError("At least one model is needed, for example k-anonymity with k = 5.")
+        raise PlanError("models.none")
     k = size_of_groups(parts, default=None)
     for part in parts:
         p = getattr(part, "p", None)
         if k is not None and p is not None and p > k:
-            raise PlanError(
-                f"p must be at most k, for a group of k rows holds at most k values; found p = {p} and k = {k}. "
-                f"Raise k or lower p."
-            )
+            raise PlanError("models.p-above-k", p=p, k=k)
     return AllOf(parts)
 
 

@@ -236,14 +236,16 @@ class SensitiveModel(Model):
         """Return the sensitive columns that the model applies to."""
         column = getattr(self, "column", None)
         if not domains:
-            raise PlanError(f"The model {self.name} needs a sensitive column; the plan has none.")
+            raise PlanError("models.no-sensitive-column", model=self.name)
         if column is None:
             return domains
         chosen = tuple(domain for domain in domains if domain.name == column)
         if not chosen:
             raise PlanError(
-                f"The model {self.name} is about column {column!r}, which is not a sensitive column. Sensitive are: "
-                f"{', '.join(repr(domain.name) for domain in domains)}."
+                "models.column-not-sensitive",
+                model=self.name,
+                column=column,
+                sensitive=", ".join(repr(domain.name) for domain in domains),
             )
         return chosen
 

@@ -99,7 +99,7 @@ class ByPeople(Model):
     @override
     def check(self, domains: tuple[Domain, ...]) -> None:
         if not any(domain.people is not None for domain in domains):
-            raise PlanError(f"The model {self.name} counts people; the plan has no column of role person.")
+            raise PlanError("models.no-person-column", model=self.name)
         if not self.of_rows.requires_people:
             self.of_rows.check(tuple(domain for domain in domains if domain.people is None))
 
@@ -154,21 +154,12 @@ def as_people_models(model: AllOf) -> AllOf:
     """
     linked = [part for part in model.parts if part.requires_people]
     if len(linked) > 1:
-        raise PlanError(
-            "How many rows of a person can be linked must be said once; the plan has several models that say it. Keep "
-            "the one of the largest known_rows, or without known_rows: it implies the others."
-        )
+        raise PlanError("models.linked-rows-said-twice")
     if linked and any(isinstance(part, PartialKnowledge) for part in model.parts):
-        raise PlanError(
-            f"Where rows of a person can be linked ({linked[0].name}), all columns of a row are taken to be known; "
-            "leave 'known' and [[keys]] out."
-        )
+        raise PlanError("models.known-with-linked-rows", model=linked[0].name)
     for part in model.parts:
         if not (part.of if isinstance(part, PartialKnowledge) else part).supports_people:
-            raise PlanError(
-                f"The model {part.name} counts rows, and this plan counts people: it does not declare that it is right "
-                f"for people too. Leave the person columns out, or use another model."
-            )
+            raise PlanError("models.counts-rows-only", model=part.name)
     known_rows = linked[0].linked_rows if linked else 1
     return AllOf(
         tuple(

@@ -19,7 +19,7 @@ from shoal.table.groups import Groups
 def whole_number(value: object, name: str, least: int) -> None:
     """Raise unless ``value`` is a whole number of at least ``least``."""
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise PlanError(f"The parameter {name!r} must be a whole number of at least {least}; found {value!r}.")
+        raise PlanError("models.parameter-not-whole-number", parameter=name, least=least, found=value)
 
 
 @dataclass(frozen=True)

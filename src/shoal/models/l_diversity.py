@@ -62,7 +62,7 @@ class LDiversity(SensitiveModel):
         if self.kind != "entropy":
             whole_number(self.l, "l", 1)
         if (self.kind == "recursive") != (self.c is not None):
-            raise PlanError("The parameter 'c' must be given for recursive l-diversity, and only there.")
+            raise PlanError("models.c-only-for-recursive")
 
     @property
     def closed_under_superset(self) -> bool:  # type: ignore[override]

@@ -78,10 +78,7 @@ class _WeightedSensitivity(SensitiveModel):
     def check(self, domains: tuple[Domain, ...]) -> None:
         for domain in self.columns(domains):
             if domain.category is None:
-                raise PlanError(
-                    f"The model {self.name} needs sensitivity categories of column {domain.name!r}; it has none. "
-                    f"List them under the column, the most sensitive first."
-                )
+                raise PlanError("models.needs-categories", model=self.name, column=domain.name)
 
     @property
     @override
@@ -155,8 +152,11 @@ class PPlusAlphaSensitive(_WeightedSensitivity):
         for domain in self.columns(domains):
             if self.p > domain.categories:
                 raise PlanError(
-                    f"The model {self.name} asks for p = {self.p} categories, but column {domain.name!r} has only "
-                    f"{domain.categories}. Lower p."
+                    "models.too-few-categories",
+                    model=self.name,
+                    p=self.p,
+                    column=domain.name,
+                    categories=domain.categories,
                 )
 
     @override

@@ -62,12 +62,9 @@ class PartialKnowledge(Model):
 
     def __post_init__(self) -> None:
         if isinstance(self.of, PartialKnowledge | AllOf):
-            raise PlanError(f"The model of {type(self).__name__} must be a single model for groups; found {self.of}.")
+            raise PlanError("models.not-a-single-model", model=type(self).__name__, found=self.of)
         if self.of.requires_people:
-            raise PlanError(
-                f"The model {self.of.name} is about all columns of several rows of a person; it cannot say 'known' or "
-                f"bind a key set. Leave these out."
-            )
+            raise PlanError("models.known-not-possible", model=self.of.name)
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -182,10 +179,7 @@ class Known(PartialKnowledge):
     @override
     def require(self, names: Sequence[str]) -> None:
         if self.known > len(names):
-            raise PlanError(
-                f"'known' must be at most the number of quasi-identifiers, {len(names)}; found {self.known}. Where the "
-                f"intruder may know all of them, leave 'known' out."
-            )
+            raise PlanError("models.known-too-large", quasi_identifiers=len(names), known=self.known)
 
     @override
     def relaxations(self) -> Iterator[tuple[str, int, Model]]:
@@ -258,16 +252,13 @@ class KeySet(Validated):
 
     def __post_init__(self) -> None:
         if not self.columns:
-            raise PlanError("A key set must name at least one column; it names none.")
+            raise PlanError("plan.key-set-empty")
         if len(set(self.columns)) < len(self.columns):
-            raise PlanError("A key set must name each of its columns once; one is named twice.")
+            raise PlanError("plan.key-set-column-twice")
         if len(self.columns) > MAX_KEY_COLUMNS:
-            raise PlanError(
-                f"A key set has at most {MAX_KEY_COLUMNS} columns; found {len(self.columns)}. For an intruder who "
-                f"knows some of many columns use 'known'."
-            )
+            raise PlanError("plan.key-set-too-large", limit=MAX_KEY_COLUMNS, found=len(self.columns))
         if any(isinstance(model, PartialKnowledge) for model in self.models):
-            raise PlanError("A model of a key set cannot say 'known': the set's columns are what is known.")
+            raise PlanError("plan.key-set-with-known")
 
     def to_plan(self) -> dict[str, Any]:
         """Return the key set as a section of a plan."""
@@ -280,7 +271,7 @@ class KeySet(Validated):
         """Raise if a column is not one of the quasi-identifiers ``names``."""
         for column in self.columns:
             if column not in names:
-                raise PlanError(f"A key set names column {column!r}, which is not a quasi-identifier of the plan.")
+                raise PlanError("plan.key-set-column-not-quasi-identifier", column=column)
 
 
 def bind_keys(models: Sequence[Model], keys: Sequence[KeySet]) -> tuple[Model, ...]:
@@ -296,7 +287,7 @@ def bind_keys(models: Sequence[Model], keys: Sequence[KeySet]) -> tuple[Model, .
         own = (*(() if key.k is None else (KAnonymity(key.k),)), *key.models)
         inherited = [model for model in general if not any(_replaces(one, model) for one in own)]
         if not (*own, *inherited):
-            raise PlanError("A key set must have a k or a model, of its own or from [[models]]; one has neither.")
+            raise PlanError("plan.key-set-without-model")
         bound += [KnowsColumns(model, key.columns) for model in (*own, *inherited)]
     return tuple(bound)
 

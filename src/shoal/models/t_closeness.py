@@ -53,14 +53,9 @@ class TCloseness(SensitiveModel):
     def check(self, domains: tuple[Domain, ...]) -> None:
         for domain in self.columns(domains):
             if self.distance == "ordered" and domain.rank is None:
-                raise PlanError(
-                    f"The ordered distance needs an order of column {domain.name!r}, whose values are not all numbers. "
-                    f"Give it under the column: order = [lowest, ..., highest]."
-                )
+                raise PlanError("models.distance-needs-order", column=domain.name)
             if self.distance == "hierarchical" and domain.tree is None:
-                raise PlanError(
-                    f"The hierarchical distance needs a hierarchy of column {domain.name!r}. Give it under the column."
-                )
+                raise PlanError("models.distance-needs-hierarchy", column=domain.name)
 
     @override
     def assess_column(self, groups: Groups, histogram: Histogram) -> Assessment:

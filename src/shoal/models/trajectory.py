@@ -67,10 +67,7 @@ class TrajectoryAnonymity(Model):
     @override
     def check(self, domains: tuple[Domain, ...]) -> None:
         """Raise :class:`PlanError`: the model applies only if people are counted."""
-        raise PlanError(
-            "The model trajectory-anonymity is about people with several rows: say whose rows they are, with a column "
-            "of role person (or --person)."
-        )
+        raise PlanError("models.trajectory-needs-person")
 
     @override
     def assess(self, groups: Groups) -> Assessment:

@@ -48,7 +48,7 @@ def reproduce_papers(
     chosen, folder = tuple(papers or PAPERS), Path(out)
     for name in chosen:
         if name not in PAPERS:
-            raise PlanError(f"There is no paper named {name!r}; known are {', '.join(PAPERS)}.")
+            raise PlanError("command.unknown-paper", paper=name, allowed=", ".join(PAPERS))
     _make(folder)
     for name in PAGES:
         check_target(folder / name, overwrite, {})
@@ -74,4 +74,4 @@ def _make(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise OutputError(f"The pages cannot be written to {str(folder)!r}: {error.strerror}.") from None
+        raise OutputError("command.pages-not-writable", folder=str(folder), reason=error.strerror) from None

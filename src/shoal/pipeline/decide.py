@@ -169,7 +169,7 @@ class Decided:
         if self.plan.schema.linked:
             table = self.pseudonyms.to_pydict()
             if len(set(table["label"])) < len(table["label"]):
-                raise VerificationError("Two people have one pseudonym. A fault in shoal; nothing was published.")
+                raise VerificationError("pseudonyms.shared-by-two-people")
             pseudonyms[self.plan.schema.person[0]] = dict(zip(map(str, table["v"]), table["label"], strict=True))
         require_same_rows(engine, written, numbered, pseudonyms)
 
@@ -387,7 +387,7 @@ def _prepare_table(engine: Engine, source: Source, plan: Plan, timer: StepTimer)
     key = b""
     if plan.schema.keyed:
         if not plan.method.reveals_source:
-            raise PlanError(f"The promise of the method {plan.method.name} leaves no room for pseudonyms; drop them.")
+            raise PlanError("pseudonyms.not-with-method", method=plan.method.name)
         output = plan.output
         key = read_key(output.pseudonym_key, output.path) if output else read_key(None)
     with timer("reading"):
@@ -416,11 +416,7 @@ def _reject_linking_pseudonyms(engine: Engine, table: Relation, plan: Plan) -> N
         names, engine.count_distinct(table, table.positions(names)) if names else (), strict=True
     ):
         if values < rows:
-            raise PlanError(
-                f"A pseudonym of an identifier must not link rows; column {name!r} has {values:,} different values in "
-                f"{rows:,} rows. If it says whose rows they are, give it the role person, with pseudonym = true and "
-                "the model trajectory-anonymity; else leave the pseudonym out."
-            )
+            raise PlanError("pseudonyms.would-link-rows", column=name, values=values, rows=rows)
 
 
 @contextmanager
@@ -564,8 +560,10 @@ def _require_memory(plan: Plan, problem: Problem) -> None:
     needed, available = plan.method.min_memory_bytes(problem), memory_bytes(plan.engine.memory)
     if needed > available:
         raise PlanError(
-            f"The method {plan.method.name} must hold at least {needed / 1e6:,.0f} MB of this table at once, and the "
-            f"plan gives {available / 1e6:,.0f} MB ([engine] memory). Raise it, or generalize columns before."
+            "engine.memory-too-small",
+            method=plan.method.name,
+            needed=needed / 1000000.0,
+            available=available / 1000000.0,
         )
 
 

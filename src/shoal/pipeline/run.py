@@ -160,12 +160,12 @@ def save(
     See :meth:`shoal.Release.save`.
     """
     if made.table is None or made.plan is None:
-        raise OutputError("Only a release whose table is in memory can be saved; this one was written by its plan.")
+        raise OutputError("release.not-in-memory")
     plan = made.plan
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise OutputError(f"The folder {str(path.parent)!r} cannot be made: {error.strerror}.") from None
+        raise OutputError("files.folder-not-made", folder=str(path.parent), reason=error.strerror) from None
     with staging(path) as folder:
         check_output(path, overwrite)
         staged = folder / f"table{path.suffix.lower()}"
@@ -200,24 +200,15 @@ def _require_certified(made: ReleaseResult[Any], plan: Plan, staged: Path) -> Ch
     """
     checked = check(staged, plan=plan, source=RELEASED)
     if not checked.holds:
-        raise OutputError(
-            "The models could not be verified again on the written file alone, so nothing was kept. Some promises "
-            "need the original: write it with shoal.release and a plan that names source and output."
-        )
+        raise OutputError("release.not-verifiable-alone")
     needs_original = _needs_original(plan)
     differing = differing_figures(
         made.figures, checked, with_sizes=plan.method.wildcard is None, with_models=not needs_original
     )
     if differing:
-        raise OutputError(
-            f"The table is not the one that was verified: it differs from the release in {', '.join(differing)}. "
-            f"Nothing was kept; anonymize it again."
-        )
+        raise OutputError("release.table-differs", differing=", ".join(differing))
     if needs_original and not _is_verified(made, plan):
-        raise OutputError(
-            "The table is not the one that was verified, and what its certificate promises cannot be told from the "
-            "table alone. Nothing was kept; anonymize it again."
-        )
+        raise OutputError("release.not-the-verified-table")
     return checked
 
 
@@ -265,15 +256,12 @@ def release(
     if recoding is not None:
         plan = apply_saved_recoding(plan, Path(recoding))
     if previous is not None and not plan.method.reveals_source:
-        raise PlanError(f"The promise of the method {plan.method.name} covers what two releases tell; leave it out.")
+        raise PlanError("release.previous-not-needed", method=plan.method.name)
     if plan.source is None or plan.output is None:
-        raise PlanError("The plan must say where the table is ([source]) and where the release goes ([output]).")
+        raise PlanError("plan.no-source-or-output")
     may_replace = plan.output.overwrite if overwrite is None else overwrite
     if loss_chart is not None and not internal_report:
-        raise PlanError(
-            "What the loss comes from is a fact about the original, and is drawn in the internal report alone. Ask for "
-            "that report too (--internal-report; in Python, internal_report=True)."
-        )
+        raise PlanError("release.loss-chart-needs-internal-report")
     has_extras = previous is not None or save_recoding or internal_report
     with masked_errors(plan.written):
         if plan.output.database is not None:
@@ -305,7 +293,7 @@ def _release_to_file(
     assert plan.output is not None
     path = plan.output.path
     if previous is not None and writer_of(path).module is not None:
-        raise PlanError("Only releases as CSV or Parquet can be laid beside an earlier one.")
+        raise PlanError("release.previous-format")
     timer = StepTimer(progress)
     with staging(path) as folder:
         check_output(path, may_replace, in_parts=runs_on_spark(plan.engine))
@@ -372,10 +360,7 @@ def _release_to_database(
     assert plan.output is not None
     database, name = plan.output.database or "", plan.output.table or ""
     if has_extras or plan.output.spreadsheet_safe or runs_on_spark(plan.engine):
-        raise PlanError(
-            "A release to a database is its table and certificate alone: no recoding, comparison, internal report, "
-            "other spelling or Spark. Release to a file for these."
-        )
+        raise PlanError("output.database-extras")
     certificate_file = plan.output.certificate_file
     if certificate_file is not None:
         check_target(certificate_file, overwrite, plan.inputs)
@@ -423,10 +408,7 @@ def _release_to_store(plan: Plan, has_extras: bool, overwrite: bool, progress: P
     """
     assert plan.output is not None
     if has_extras or runs_on_spark(plan.engine):
-        raise PlanError(
-            "A release to an object store is its table, report and certificate: no recoding, comparison, internal "
-            "report or Spark. Release to a file for these."
-        )
+        raise PlanError("output.store-extras")
     path = plan.output.path
     store = Store(path, OutputError)
     store.require_free(overwrite=overwrite)  # before any work: missing rights, no store
@@ -457,10 +439,7 @@ def _release_to_standard_output(
     """
     assert plan.output is not None
     if has_extras or plan.output.spreadsheet_safe:
-        raise PlanError(
-            "A release to standard output is its table alone: no recoding, comparison, internal report or other "
-            "spelling."
-        )
+        raise PlanError("output.standard-output-extras")
     timer = StepTimer(progress)
     scratch = make_scratch(Path(tempfile.gettempdir()), "shoal-")
     try:
@@ -485,7 +464,7 @@ def _release_to_standard_output(
                 shutil.copyfileobj(file, sys.stdout.buffer)
         sys.stdout.flush()
     except BrokenPipeError:
-        raise OutputError("Standard output was closed before the whole release was written to it.") from None
+        raise OutputError("output.standard-output-closed") from None
     finally:
         scratch.remove()
     return _result(None, external, figures, decided, path=STANDARD, seconds=timer.seconds)
@@ -513,7 +492,7 @@ def _stage_documents(texts: Mapping[Path, str], folder: Path) -> list[tuple[Path
         for document, target in staged:
             document.write_text(texts[target], encoding="utf-8", newline="\n")
     except OSError as error:
-        raise OutputError(f"The certificate cannot be written to {str(folder.parent)!r}: {error.strerror}.") from None
+        raise OutputError("output.certificate-not-written", folder=str(folder.parent), reason=error.strerror) from None
     return staged
 
 
@@ -526,7 +505,7 @@ def dry_run(
     plans are tried on it.
     """
     if plan.source is None:
-        raise PlanError("The plan must say where the table is ([source]).")
+        raise PlanError("plan.no-source")
     timer = StepTimer(progress)
     with _open_plan_engine(plan, progress=timer.report_fraction) as engine:
         decided = decide(engine, plan.source, plan, timer, bounded=bounded, cache=cache)
@@ -595,14 +574,14 @@ def check(
             named = {name: Column(Role.SENSITIVE) for name in as_names(named, "sensitive columns")}
         both = sorted(set(named) & set(quasi))
         if both:
-            raise PlanError(f"A column must have one role; {both[0]!r} is both quasi-identifier and sensitive.")
+            raise PlanError("columns.quasi-identifier-and-sensitive", column=both[0])
         schema = Schema({name: Column(Role.QUASI_IDENTIFIER) for name in quasi} | dict(named))
         chosen, wildcard, unanswered, possible = [], None, (), ()
     chosen += as_models(models)
     model = combine(chosen)
     person = as_names(person, "persons")
     if conflicting := sorted({*person} & {*schema.quasi_identifiers, *schema.sensitive}):
-        raise PlanError(f"A column must have one role; {conflicting[0]!r} is a person and something else.")
+        raise PlanError("columns.person-has-another-role", column=conflicting[0])
     schema = Schema({**schema.columns, **{name: Column(Role.PERSON) for name in person}}).published
     timer = StepTimer(progress)
     settings = engine or (EngineSettings() if plan is None else plan.engine)
@@ -656,10 +635,10 @@ def minimal_recodings(plan: PlanLike, data: Any = None, *, progress: Progress = 
     """
     plan = as_plan(plan)
     if not isinstance(plan.method, FullDomain):
-        raise PlanError(f"Minimal recodings are those of the method full-domain; the plan has {plan.method.name}.")
+        raise PlanError("method.not-full-domain", method=plan.method.name)
     source = plan.source if data is None else Source(frame=data)
     if source is None:
-        raise PlanError("The plan must say where the table is ([source]), or the table must be given.")
+        raise PlanError("source.missing")
     timer = StepTimer(progress)
     with _open_plan_engine(plan, data, progress=timer.report_fraction) as engine:
         return list_minimal(encode(engine, source, plan, timer), plan.method)

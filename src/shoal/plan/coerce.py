@@ -47,9 +47,9 @@ def as_names(given: ColumnsLike | None, what: str = "columns") -> tuple[str, ...
         return ()
     names = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, Iterable) else (given,)
     if not all(isinstance(name, str) for name in names):
-        raise PlanError(f"The {what} must be given by their names, which are text. Rename columns with other names.")
+        raise PlanError("columns.names-not-text", kind=what)
     if len(set(names)) < len(names):
-        raise PlanError(f"The {what} must be named once each; one of the {len(names)} is named twice.")
+        raise PlanError("columns.named-twice", kind=what, names=len(names))
     return names
 
 
@@ -65,10 +65,7 @@ def as_model(given: Model | str | Mapping[str, Any]) -> Model:
         return parse_model(given)
     if isinstance(given, Mapping):
         return build_model(given)
-    raise PlanError(
-        f"A model must be an object such as KAnonymity(5), or a text such as 'k-anonymity k=5'; found "
-        f"{type(given).__name__}."
-    )
+    raise PlanError("models.not-a-model", found=type(given).__name__)
 
 
 def build_model(section: Mapping[str, Any]) -> Model:
@@ -82,7 +79,7 @@ def build_model(section: Mapping[str, Any]) -> Model:
     try:
         return Known(model, section["known"])
     except PlanError as error:
-        raise PlanError(f"The model {model.name!r}: {error}") from None
+        raise PlanError("models.not-usable", model=model.name, reason=error) from None
 
 
 def as_models(given: ModelsLike | None) -> tuple[Model, ...]:
@@ -108,12 +105,9 @@ def as_method(given: MethodLike, suppression: float | None = None) -> Method:
     if isinstance(given, Mapping):
         return build_from_section(METHODS, {**given, **more}, "method")
     if not isinstance(given, Method):
-        raise PlanError(
-            f"The parameter 'method' must be an object of kind Method such as Mondrian(), or a name such as "
-            f"'mondrian'; found {type(given).__name__}. Known are {', '.join(METHODS)}."
-        )
+        raise PlanError("method.not-a-method", found=type(given).__name__, allowed=", ".join(METHODS))
     if more and not any(part.name == "suppression" for part in fields(given)):
-        raise PlanError(f"The method {given.name} leaves no rows out: it has no suppression. Remove it.")
+        raise PlanError("method.has-no-suppression", method=given.name)
     return replace(given, **more) if more else given
 
 
@@ -128,14 +122,11 @@ def as_column(given: ColumnLike) -> Column:
     if isinstance(given, str):  # a role is a string, too
         spelled = given.strip().lower().replace("_", "-").replace(" ", "-")
         if spelled not in set(Role):
-            raise PlanError(f"A column's role must be one of {', '.join(Role)}; found another.")
+            raise PlanError("columns.unknown-role", allowed=", ".join(Role))
         return Column(Role(spelled))
     if isinstance(given, Hierarchy) and not isinstance(given, type):
         return Column(Role.QUASI_IDENTIFIER, given)
-    raise PlanError(
-        f"A column must be given as quasi(...), sensitive(...), identifier() or other(), or as the name of a role; "
-        f"found {type(given).__name__}."
-    )
+    raise PlanError("columns.not-a-column", found=type(given).__name__)
 
 
 def parse_model(text: str) -> Model:
@@ -157,11 +148,9 @@ def parse_model(text: str) -> Model:
     for item in rest:
         key, sign, value = item.partition("=")
         if not sign:
-            raise PlanError(
-                f"A model must be written as NAME key=value ..., for example 'k-anonymity k=5'; found {text!r}."
-            )
+            raise PlanError("models.badly-written", found=text)
         if key in section:
-            raise PlanError(f"The model {name!r} has its parameter {key!r} twice; give it once.")
+            raise PlanError("models.parameter-twice", model=name, parameter=key)
         section[key] = _value(value)
     return build_model(section)
 

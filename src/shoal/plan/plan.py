@@ -105,9 +105,9 @@ class Output(Validated):
 
     def __post_init__(self) -> None:
         if self.database is not None and (self.table is None or self.path != STANDARD):
-            raise PlanError("A release to a database needs the name of a table, and no path.")
+            raise PlanError("databases.release-needs-table")
         if self.certificate_file is not None and self.database is None:
-            raise PlanError("The certificate stands beside a released file; certificate_file is for databases.")
+            raise PlanError("output.certificate-file-without-database")
         refuse_address(self.path)
 
     @property
@@ -196,7 +196,7 @@ class Plan(Displayable, Validated):
         review: Review | None = None,
     ) -> None:
         if (schema is None) == (columns is None):
-            raise PlanError("A plan must be given its columns, once: Plan(columns={...}, models=...).")
+            raise PlanError("plan.no-columns")
         values = {
             "schema": _as_schema(columns if schema is None else schema),
             "models": _as_models(models),
@@ -217,9 +217,9 @@ class Plan(Displayable, Validated):
 
     def __post_init__(self) -> None:
         if not self.schema.quasi_identifiers:
-            raise PlanError("The plan must name at least one quasi-identifier; it names none.")
+            raise PlanError("plan.no-quasi-identifier")
         if self.schema.person and self.method.why_not_people is not None:
-            raise PlanError(f"The method {self.method.name} cannot count people: {self.method.why_not_people}")
+            raise PlanError("method.cannot-count-people", method=self.method.name, reason=self.method.why_not_people)
         self._check_linked()
         self._check_keys()
         self.method.check(self.schema, self.model)
@@ -230,25 +230,15 @@ class Plan(Displayable, Validated):
         Rows of a person are linked by a pseudonym, by moved dates or because a model says so.
         """
         if self.schema.moved and not self.schema.person:
-            raise PlanError(
-                f"The dates of column {self.schema.moved[0]!r} are moved person by person; the plan needs a column of "
-                "role person, to say whose rows they are."
-            )
+            raise PlanError("columns.shift-needs-person", column=self.schema.moved[0])
         linked = [part for part in self.model_of_rows.parts if part.requires_people]
         if self.schema.linked and not linked:
-            raise PlanError(
-                "A pseudonym of a person or a household links all rows of it, and what they tell together is more than "
-                "models of single rows look at. Add the model trajectory-anonymity, with known_rows where others know "
-                "few of the rows; or leave the pseudonym out."
-            )
+            raise PlanError("pseudonyms.need-trajectory-anonymity")
         if linked and not self.schema.person:
-            raise PlanError(f"The model {linked[0].name} needs a column of role person, to say whose rows they are.")
+            raise PlanError("people.no-person-column", model=linked[0].name)
         if linked and not self.method.supports_linked_rows:
             serve = ", ".join(name for name, method in METHODS.items() if method.supports_linked_rows)
-            raise PlanError(
-                f"The method {self.method.name} forms groups of single rows; it cannot keep {linked[0].name}, which is "
-                f"about several rows of a person. Use one of: {serve}."
-            )
+            raise PlanError("method.not-for-linked-rows", method=self.method.name, model=linked[0].name, allowed=serve)
 
     def _check_keys(self) -> None:
         """Check that key sets and ``known`` fit the columns and the method."""
@@ -258,16 +248,13 @@ class Plan(Displayable, Validated):
         for key in self.keys:
             key.require(names)
         if len({frozenset(key.columns) for key in self.keys}) < len(self.keys):
-            raise PlanError("Each key set must be given once; two have the same columns. Join their demands.")
+            raise PlanError("plan.key-set-twice")
         parts = partial_knowledge_models(self.model)
         for part in parts:
             part.require(names)
         if parts and not self.method.supports_partial_knowledge:
             serve = ", ".join(name for name, method in METHODS.items() if method.supports_partial_knowledge)
-            raise PlanError(
-                f"The method {self.method.name} forms groups in all quasi-identifiers at once; it cannot make use of "
-                f"'known' or [[keys]]. Use one of: {serve}."
-            )
+            raise PlanError("method.not-for-known", method=self.method.name, allowed=serve)
 
     @property
     def inputs(self) -> dict[str, tuple[Path, ...]]:
@@ -337,7 +324,7 @@ class Plan(Displayable, Validated):
         if models is not None or k is not None:
             chosen = self.models if models is None else as_models(models)
             if k is not None and size_of_groups(chosen, None) is None:
-                raise PlanError("k changes the size of groups, of which no model of the plan speaks; add k-anonymity.")
+                raise PlanError("models.no-group-size")
             changed_fields["models"] = chosen if k is None else tuple(model.with_group_size(k) for model in chosen)
         if method is not None or suppression is not None:
             changed_fields["method"] = as_method(self.method if method is None else method, suppression)
@@ -368,9 +355,9 @@ class Plan(Displayable, Validated):
         try:
             text = path.read_text(encoding="utf-8-sig")
         except OSError as error:
-            raise PlanError(f"Plan {str(path)!r} cannot be read: {error.strerror}.") from None
+            raise PlanError("plan.not-readable", file=str(path), reason=error.strerror) from None
         except UnicodeDecodeError:
-            raise PlanError(f"Plan {str(path)!r} must be UTF-8 text.") from None
+            raise PlanError("plan.not-utf-8", file=str(path)) from None
         plan = cls.from_dict(apply_changes(_from_toml(text, f"Plan {str(path)!r}"), changes), path.parent)
         return replace(plan, files=(path, *plan.files))
 
@@ -402,7 +389,7 @@ class Plan(Displayable, Validated):
                 return cls._from_filled(document, written, folder)
             except PlanError as error:
                 if has_misplaced_variable(document):
-                    raise PlanError(f"{error} {MISPLACED_VARIABLE_HINT}") from None
+                    raise PlanError("plan.misplaced-variable", reason=error, hint=MISPLACED_VARIABLE_HINT) from None
                 raise
 
     @classmethod
@@ -412,7 +399,7 @@ class Plan(Displayable, Validated):
         except ValidationError as error:
             raise _first_fault(error) from None
         except RecursionError:
-            raise PlanError("The plan is nested too deeply to be read.") from None
+            raise PlanError("plan.nested-too-deeply") from None
         schema = Schema({name: _column(name, section, folder) for name, section in sections.columns.items()})
         models = tuple(build_model(section) for section in sections.models)
         keys = tuple(
@@ -504,9 +491,9 @@ def _from_toml(text: str, what: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise PlanError(f"{what} is not valid TOML: {error}.") from None
+        raise PlanError("plan.not-toml", subject=what, reason=error) from None
     except (RecursionError, ValueError):  # nested too deeply, or a number of too many digits
-        raise PlanError(f"{what} is not usable: it is nested too deeply, or has too long a number.") from None
+        raise PlanError("plan.toml-too-deep", subject=what) from None
 
 
 def _as_schema(given: object) -> object:
@@ -599,7 +586,7 @@ class _Source(_Section):
         )
         options = {key: getattr(self, key) for key in SOURCE_OPTIONS}
         if self.path is None and self.database is None:
-            raise PlanError("The plan lacks source.path (or source.database, with a table or a query).")
+            raise PlanError("plan.no-source-path")
         path = None if self.path is None else resolve_path(self.path, folder)
         return Source(path, None, form, self.format, self.time_zone, **options)
 
@@ -631,7 +618,7 @@ class _Output(_Section):
         key = None if self.pseudonym_key is None else folder / self.pseudonym_key
         certificate_file = None if self.certificate_file is None else folder / self.certificate_file
         if self.path is None and self.database is None:
-            raise PlanError("The plan lacks output.path (or output.database and output.table).")
+            raise PlanError("plan.no-output-path")
         path = STANDARD if self.path is None else resolve_path(self.path, folder)
         return Output(
             path, self.overwrite, self.report, self.spreadsheet_safe, key, self.table, self.database, certificate_file
@@ -704,12 +691,12 @@ def _column(name: str, section: _Column, folder: Path) -> Column:
             section.relative_to,
         )  # fmt: skip
     except PlanError as error:
-        raise PlanError(f"Column {name!r}: {error}") from None
+        raise PlanError("columns.not-usable", column=name, reason=error) from None
 
 
 def _shift(section: Mapping[str, Any]) -> Shift:
     if set(section) - {"days", "per"} or "days" not in section:
-        raise PlanError('Dates are moved as shift = { days = 180, per = "person" }; found something else.')
+        raise PlanError("columns.shift-badly-written")
     return Shift(**section)
 
 
@@ -718,25 +705,23 @@ def build_hierarchy(document: Mapping[str, Any], name: str, folder: Path) -> Hie
     found = [key for key in HIERARCHIES if key in document]
     if len(found) != 1:
         raise PlanError(
-            f"The hierarchy of column {name!r} must have exactly one of {', '.join(HIERARCHIES)}; found "
-            f"{', '.join(found) or 'none of them'}."
+            "hierarchies.not-exactly-one-kind",
+            column=name,
+            allowed=", ".join(HIERARCHIES),
+            found=", ".join(found) or "none of them",
         )
     kind = HIERARCHIES[found[0]]
     options = {key: value for key, value in document.items() if key != found[0]}
     if unknown := set(options) - set(kind.options):
-        raise PlanError(
-            f"The hierarchy of column {name!r} has an unknown key {sorted(unknown)[0]!r} beside {found[0]!r}."
-        )
+        raise PlanError("hierarchies.unknown-key", column=name, found=sorted(unknown)[0], kind=found[0])
     try:
         return kind.from_plan(found[0], document[found[0]], options, folder)
     except HierarchyError as error:
-        raise HierarchyError(f"Column {name!r}: {error}") from None
+        raise HierarchyError("hierarchies.not-usable", column=name, reason=error) from None
     except ShoalError:
         raise
     except Exception:  # whatever failed, the entry is not a valid hierarchy
-        raise PlanError(
-            f"The hierarchy {found[0]!r} of column {name!r} is not written as expected. For example: {kind.example}."
-        ) from None
+        raise PlanError("hierarchies.badly-written", kind=found[0], column=name, example=kind.example) from None
 
 
 def _drop_none(section: Mapping[str, Any]) -> dict[str, Any]:

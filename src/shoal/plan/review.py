@@ -76,7 +76,7 @@ class Review(Validated):
 
     def __post_init__(self) -> None:
         if self.status == "reviewed" and not (self.by and self.on and self.of):
-            raise PlanError("A review must say by whom, on which day and of what; `shoal review PLAN --by NAME` does.")
+            raise PlanError("plan.review-incomplete")
 
 
 def digest_of_promise(document: Mapping[str, Any]) -> str:

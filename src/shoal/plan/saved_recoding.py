@@ -86,9 +86,7 @@ class SavedLevels(Levels):
         for name, ladder in zip(problem.names, problem.ladders, strict=True):
             if self.heights[name] != ladder.height:
                 raise PlanError(
-                    f"The hierarchy of column {name!r} had {self.heights[name]} levels when the recoding was kept, and "
-                    f"has {ladder.height} now, so that its levels mean something else. Use the same hierarchy (for "
-                    f"prefixes: give their length)."
+                    "saved-recoding.other-levels", column=name, expected=self.heights[name], found=ladder.height
                 )
         recoding = super().decide(problem)
         return replace(recoding, facts=SavedLevelsFacts(at=recoding.facts, recoding_sha256=self.digest))
@@ -112,24 +110,21 @@ def apply_saved_recoding(plan: Plan, path: Path) -> Plan:
         if content["format"] != FORMAT or any(isinstance(n, bool) or not isinstance(n, int) for n in numbers):
             raise ValueError
     except OSError as error:
-        raise PlanError(f"The recoding {str(path)!r} cannot be read: {error.strerror}.") from None
+        raise PlanError("saved-recoding.not-readable", file=str(path), reason=error.strerror) from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise PlanError(f"The file {str(path)!r} is not a recoding that shoal has kept.") from None
+        raise PlanError("saved-recoding.not-a-recoding", file=str(path)) from None
     planned, saved = set(plan.schema.quasi_identifiers), set(levels)
     if planned != saved or set(heights) != saved:
         # report only names that the plan has: the file may contain anything
         differ = sorted(name for name in planned ^ saved if name in plan.schema.columns)
         difference = f"they differ in {', '.join(map(repr, differ[:5]))}" if differ else "the recoding has more of them"
-        raise PlanError(f"The plan must have the quasi-identifiers that the recoding was made for; {difference}.")
+        raise PlanError("saved-recoding.other-quasi-identifiers", reason=difference)
     current_rules = _rules(plan.schema)
     changed = (
         sorted(name for name in planned if rules.get(name) != current_rules.get(name)) if "rules" in content else []
     )
     if changed:
-        raise PlanError(
-            f"The hierarchy of column {changed[0]!r} is not the one of the recoding, so that its levels "
-            f"mean something else. Use the same hierarchy, or make a new recoding."
-        )
+        raise PlanError("saved-recoding.other-hierarchy", column=changed[0])
     suppression = getattr(plan.method, "suppression", 0.0)
     method = SavedLevels(levels, suppression, heights=heights, digest=hashlib.sha256(raw).hexdigest())
     return replace(plan, method=method)

@@ -76,10 +76,10 @@ def _value_of(found: re.Match[str]) -> str:
     if name is None:
         return "${"
     if not re.fullmatch(r"[A-Za-z_]\w*", name):
-        raise PlanError(f"A variable must be written as ${{NAME}}, of letters, digits and _; found ${{{name}}}.")
+        raise PlanError("plan.variable-badly-written", found=name)
     value = os.environ.get(name)
     if not value:
-        raise PlanError(f"The plan uses the environment variable {name}, which must be set; it is not.")
+        raise PlanError("plan.variable-not-set", variable=name)
     if len(value) >= MIN_MASKED_LENGTH:
         _variable_of_value[value] = f"${{{name}}}"
     return value
@@ -139,7 +139,7 @@ def apply_changes(document: Mapping[str, Any], changes: Sequence[str]) -> dict[s
         key, sign, value = change.partition("=")
         made = _merged(made, _parsed(key.strip(), value.strip()) if sign and key.strip() else {"": change})
         if "" in made:
-            raise PlanError("A change must be written as KEY=VALUE, for example --set columns.age.role=other.")
+            raise PlanError("command.set-badly-written")
     return made
 
 

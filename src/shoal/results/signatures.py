@@ -113,27 +113,27 @@ def create_signing_key(path: Path, name: str = "") -> str:
     if not can_sign():
         raise InputError(INSTALL)
     if not name.isprintable() or len(name) > MAX_NAME_CHARACTERS:
-        raise InputError(f"The name of a key must be one line of at most {MAX_NAME_CHARACTERS} characters.")
+        raise InputError("release.key-name-too-long", maximum=MAX_NAME_CHARACTERS)
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
     folder = path.absolute().parent
     public_file = path.with_name(f"{path.name}.pub")
     if not folder.is_dir():
-        raise OutputError(f"The folder {str(folder)!r} does not exist; create it first.")
+        raise OutputError("output.folder-does-not-exist", folder=str(folder))
     if any(folder.glob("*.certificate.json")):
-        raise OutputError("A private key must not lie in the folder of a release; choose another folder.")
+        raise OutputError("release.private-key-beside-release")
     if public_file.exists():
-        raise OutputError(f"The file {str(public_file)!r} exists and is not replaced; choose another name.")
+        raise OutputError("release.key-file-exists", file=str(public_file))
     private = Ed25519PrivateKey.generate()
     public = private.public_key().public_bytes_raw().hex()
     try:
         with open(path, "xb", opener=lambda file, flags: os.open(file, flags, 0o600)) as made:
             made.write(private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
     except FileExistsError:
-        raise OutputError(f"The file {str(path)!r} exists and is not replaced; choose another name.") from None
+        raise OutputError("release.key-file-exists", file=str(path)) from None
     except OSError as error:
-        raise OutputError(f"The key {str(path)!r} cannot be written: {error.strerror}.") from None
+        raise OutputError("release.key-not-writable", file=str(path), reason=error.strerror) from None
     write_text_atomic(public_file, f"ed25519 {public} {name}".rstrip() + "\n")
     return public
 
@@ -152,18 +152,18 @@ def read_signing_key(path: Path, release: Path) -> SigningKey:
         mode = path.stat().st_mode
         content = path.read_bytes() if stat.S_ISREG(mode) else b""
     except OSError as error:
-        raise InputError(f"The signing key cannot be read: {error.strerror}.") from None
+        raise InputError("release.signing-key-unreadable", reason=error.strerror) from None
     if os.name == "posix" and mode & 0o077:
-        raise InputError("The signing key must be readable by its owner only; change its mode to 600.")
+        raise InputError("release.signing-key-readable-by-others")
     target = release.resolve()
     if path.resolve().parent in (target, target.parent):
-        raise InputError("The signing key must not lie in the folder of the release; keep it elsewhere.")
+        raise InputError("release.signing-key-beside-release")
     try:
         private = load_pem_private_key(content, None)
     except Exception:  # of many types; their texts may quote the key
         private = None
     if not isinstance(private, Ed25519PrivateKey):
-        raise InputError("The signing key must be an Ed25519 key as `shoal signing-key create` writes it.")
+        raise InputError("release.not-a-signing-key")
     return SigningKey(private, private.public_key().public_bytes_raw().hex())
 
 
@@ -175,19 +175,17 @@ def read_trusted_keys(path: Path) -> dict[str, str]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
-        raise InputError(f"The trusted keys {str(path)!r} must be a readable file of UTF-8 text.") from None
+        raise InputError("release.trusted-keys-unreadable", file=str(path)) from None
     keys: dict[str, str] = {}
     for number, line in enumerate(lines, 1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         found = KEY_LINE.fullmatch(line.strip())
         if found is None:
-            raise InputError(
-                f"Line {number} of the trusted keys must be `ed25519`, a key of 64 hexadecimal digits, and a name."
-            )
+            raise InputError("release.trusted-key-malformed", line=number)
         keys[found[1]] = (found[2] or "").strip()
     if not keys:
-        raise InputError("The file of trusted keys has no key.")
+        raise InputError("release.no-trusted-key")
     return keys
 
 

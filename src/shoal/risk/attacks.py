@@ -120,7 +120,7 @@ def similarity(groups: Groups, column: str) -> AttackResult:
     histogram = groups.histogram(column)
     category = histogram.domain.category
     if category is None:
-        raise PlanError(f"The similarity attack needs sensitivity categories of column {column!r}; none are given.")
+        raise PlanError("attack.needs-categories", column=column)
     kinds = _distinct_categories(histogram, category, groups.count)
     totals = np.bincount(category, weights=histogram.total, minlength=histogram.domain.categories)
     same = kinds == 1
@@ -178,7 +178,7 @@ def background_knowledge(groups: Groups, column: str, excluded: int) -> AttackRe
     confidence in a person's own value after the most frequent other values of the group were ruled out.
     """
     if excluded < 0:
-        raise PlanError(f"The number of excluded values must not be negative; found {excluded}.")
+        raise PlanError("attack.excluded-negative", found=excluded)
     histogram = groups.histogram(column)
     known = int(histogram.known.sum())
     exposed = (histogram.distinct > 0) & (histogram.distinct <= excluded + 1)

@@ -40,14 +40,11 @@ def distance_linkage(
     2.0
     """
     if original.ndim != 2 or released.ndim != 2 or original.shape[1] != released.shape[1] or not len(released):
-        raise TableError("The two tables must have the same columns, and rows, to be linked by distance.")
+        raise TableError("attack.tables-differ")
     if aligned and len(original) != len(released):
-        raise TableError(
-            f"Aligned tables must have as many rows; found {len(original)} and {len(released)}. Rows that were "
-            f"suppressed leave no alignment."
-        )
+        raise TableError("attack.tables-not-aligned", original=len(original), released=len(released))
     if not (np.isfinite(original).all() and np.isfinite(released).all()):
-        raise TableError("Linkage by distance needs numbers without gaps in all its columns.")
+        raise TableError("attack.distance-needs-numbers")
     scale = original.std(axis=0, ddof=1) if len(original) > 1 else np.ones(original.shape[1])
     scale = np.where(scale > 0, scale, 1.0)
     points, point_of_row, crowd = np.unique(released, axis=0, return_inverse=True, return_counts=True)

@@ -46,10 +46,7 @@ def individual_risk(sample: npt.NDArray[np.int64], population: npt.NDArray[np.fl
     f = np.asarray(sample, np.float64)
     whole = np.asarray(population, np.float64)
     if len(f) != len(whole) or (f < 1).any() or not (whole >= f * (1 - 1e-12)).all():
-        raise PlanError(
-            "Every group must stand for at least as many people as it has rows. Some sampling weights are below 1; "
-            "check the weights or the sampling fraction."
-        )
+        raise PlanError("attack.weights-below-one")
     p = np.minimum(f / whole, 1.0)
     risk = np.empty_like(f)
     # p/f · Σ n! / ((f+1)(f+2)...(f+n)) · (1-p)^n: all terms positive, fast for p >= 1/2 or large f

@@ -53,7 +53,7 @@ class PublishedGroups:
 def read_groups(tables: TableReader, data: Any, schema: Schema) -> PublishedGroups:
     """Group a released table by quasi-identifiers, with one aggregation."""
     if not schema.quasi_identifiers:
-        raise PlanError("At least one quasi-identifier is needed: without one, all rows are one group.")
+        raise PlanError("columns.no-quasi-identifier")
     table = tables.read(data)
     require_columns(table, (*schema.quasi_identifiers, *schema.sensitive), "released table")
     frequencies = read_frequency_set(tables.engine, table, schema)
@@ -99,10 +99,7 @@ def match_people(published: PublishedGroups, people: Sequence[CodedColumn], sche
     """
     columns = [published.names.index(column.name) for column in people]
     if not columns:
-        raise PlanError(
-            f"The tables must share at least one quasi-identifier to be linked; quasi-identifiers are "
-            f"{', '.join(map(repr, published.names))}."
-        )
+        raise PlanError("attack.no-shared-quasi-identifier", quasi_identifiers=", ".join(map(repr, published.names)))
     codes = np.stack([column.code for column in people], axis=1)
     kind, _ = group_keys(codes, [len(column.values) for column in people])
     distinct = codes[np.unique(kind, return_index=True)[1]]

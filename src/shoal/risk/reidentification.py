@@ -104,17 +104,14 @@ def reidentification(
     Intruder(highest=0.25, average=0.25, at_risk=1.0)
     """
     if not 0 <= threshold <= 1:
-        raise PlanError(f"The threshold must be a probability from 0 to 1; found {threshold!r}.")
+        raise PlanError("attack.threshold-not-probability", found=threshold)
     sizes = np.asarray(sizes, np.int64)
     rows = int(sizes.sum())
     prosecutor = _intruder(sizes, 1 / sizes, threshold, rows)
     if population is not None:
         if (np.asarray(population) < sizes).any():
             too_small = int((np.asarray(population) < sizes).sum())
-            raise PlanError(
-                f"Every group must match at least as many people of the population as it has rows; {too_small} of "
-                f"{len(sizes)} groups match fewer. Is this the population that the table was drawn from?"
-            )
+            raise PlanError("attack.population-too-small", failing=too_small, groups=len(sizes))
         probability = 1 / np.asarray(population, np.float64)
     if probability is None:
         return Reidentification(threshold, prosecutor, None, prosecutor.average, prosecutor.average * rows)

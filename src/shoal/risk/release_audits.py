@@ -57,7 +57,7 @@ def changed_rows(before: Columns, after: Columns) -> NDArray[np.bool_]:
     [False, True]
     """
     if len(before) != len(after) or any(len(one) != len(two) for one, two in zip(before, after, strict=False)):
-        raise ParameterError("The two tables must have the same columns and rows. They have not; align them first.")
+        raise ParameterError("compare.tables-not-aligned")
     changed = np.zeros(len(before[0]) if len(before) else 0, dtype=np.bool_)
     for one, two in zip(before, after, strict=True):
         differ = np.asarray(one != two, dtype=np.bool_)
@@ -107,7 +107,7 @@ def locality(
     """
     rows, runs, share = check_integer(rows, "rows", 1), check_integer(runs, "runs", 1), to_fraction(share, "share")
     if not 0 < share < 1:
-        raise ParameterError(f"share must be above 0 and below 1. Got {format_fraction(share)} instead.")
+        raise ParameterError("attack.share-out-of-range", found=format_fraction(share))
     everyone = np.arange(rows, dtype=np.int64)
     full, full_published = publish(everyone)
     compared = changed = 0
@@ -203,7 +203,7 @@ def intersection(first: ArrayLike, second: ArrayLike) -> IntersectionSizes:
     """
     one, two = np.asarray(first), np.asarray(second)
     if len(one) != len(two):
-        raise ParameterError("The two releases must have one group for each of the same rows. They have not.")
+        raise ParameterError("compare.releases-of-other-rows")
     _, one = np.unique(one, return_inverse=True)
     _, two = np.unique(two, return_inverse=True)
     width = int(two.max()) + 1 if len(two) else 1
@@ -226,5 +226,5 @@ def expected_crowd(first: int, second: int, rows: int) -> Fraction:
     rows = check_integer(rows, "rows", 2)
     first, second = check_integer(first, "first", 1), check_integer(second, "second", 1)
     if max(first, second) > rows:
-        raise ParameterError(f"A group must not be larger than the table of {rows} rows. Got {max(first, second)}.")
+        raise ParameterError("compare.group-larger-than-table", rows=rows, found=max(first, second))
     return 1 + Fraction((first - 1) * (second - 1), rows - 1)

@@ -107,7 +107,7 @@ def special_uniques(
     """
     n, q = codes.shape
     if largest is not None and not 1 <= largest <= q:
-        raise PlanError(f"The largest size of a unique set must be from 1 to {q}, the number of columns.")
+        raise PlanError("attack.unique-set-size-out-of-range", columns=q)
     max_size = _default_size(q) if largest is None else largest
     named = tuple(names) or tuple(f"column{number}" for number in range(1, q + 1))
     # (q - s) ... (q - M); where M = q the last factor is omitted, or all scores would be 0

@@ -92,7 +92,7 @@ def population_uniques(sizes: Sizes, fraction: float) -> Uniqueness:
     ('pitman', 84)
     """
     if not 0 < fraction <= 1:
-        raise PlanError(f"The sampling fraction must be above 0 and at most 1; found {fraction!r}.")
+        raise PlanError("check.sampling-fraction-out-of-range", found=fraction)
     sizes = np.asarray(sizes, np.int64)
     uniques = int((sizes == 1).sum())
     by_zayatz = zayatz(sizes, fraction)

@@ -56,13 +56,15 @@ class Registry(Mapping[str, Kind], Generic[Kind]):
         try:
             found: Any = point.load()
         except Exception as error:  # importing another package may raise anything
-            raise PlanError(f"{point.name!r}{of} cannot be loaded: {type(error).__name__}.") from None
+            raise PlanError(
+                "extensions.not-loadable", name=point.name, package=of, reason=type(error).__name__
+            ) from None
         fits = (
             isinstance(found, self.base) if self.instances else isinstance(found, type) and issubclass(found, self.base)
         )
         if not fits:
             kind = "an object of" if self.instances else "a class made from"
-            raise PlanError(f"{point.name!r}{of} must be {kind} shoal's {self.base.__name__}; it is not one.")
+            raise PlanError("extensions.wrong-kind", name=point.name, package=of, kind=kind, base=self.base.__name__)
         return found  # type: ignore[no-any-return]
 
     def __contains__(self, name: object) -> bool:

@@ -60,8 +60,4 @@ class Stopwatch:
         granted.spent += moment - self._last
         self._last = moment
         if granted.spent > granted.seconds:
-            raise InfeasibleError(
-                "It must be decided how many different values the people of each group show, an exact search, and it "
-                f"was not decided within {granted.seconds:g} seconds (time_limit). Give it more time, ask for fewer "
-                "values (p), or group the sensitive values into categories."
-            )
+            raise InfeasibleError("people.out-of-time", seconds=granted.seconds)

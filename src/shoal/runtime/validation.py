@@ -124,7 +124,7 @@ def _convert(made: Validated) -> None:
             raise
         except Exception as error:  # whatever a strange object raises, it does not match
             found = f"{_describe_value(value)}{_entry(value, error)}"
-            raise made.fault(f"The parameter {name!r} must be {expected}; found {found}.") from None
+            raise made.fault("plan.parameter-not-valid", parameter=name, expected=expected, found=found) from None
         object.__setattr__(made, name, converted)
 
 
@@ -332,7 +332,7 @@ def build_from_section(known: Mapping[str, type[Made]], section: Mapping[str, An
     if not isinstance(name, str) or name not in known:
         close = difflib.get_close_matches(name, known, 1) if isinstance(name, str) else []
         hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}."
-        raise PlanError(f"There is no {what} named {_describe_value(name)}; {hint}")
+        raise PlanError("plan.unknown-name", kind=what, found=_describe_value(name), hint=hint)
     for key in getattr(known[name], "removed_parameters", ()):
         if key in given:
             del given[key]
@@ -344,10 +344,12 @@ def build_from_section(known: Mapping[str, type[Made]], section: Mapping[str, An
     parts = {part.name: part for part in fields(known[name])}  # type: ignore[arg-type]
     for key in given:
         if key not in parts:
-            raise PlanError(f"The {what} {name!r} has no parameter {key!r}; it takes {', '.join(parts) or 'none'}.")
+            raise PlanError(
+                "plan.unknown-parameter", kind=what, name=name, parameter=key, allowed=", ".join(parts) or "none"
+            )
     for key, part in parts.items():
         if key not in given and part.default is MISSING and part.default_factory is MISSING:
-            raise PlanError(f"The {what} {name!r} needs its parameter {key!r}.")
+            raise PlanError("plan.parameter-missing", kind=what, name=name, parameter=key)
     try:
         return known[name](**given)
     except PlanError as error:

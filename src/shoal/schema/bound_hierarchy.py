@@ -169,7 +169,11 @@ def _check_coarsening(columns: Sequence[Sequence[str]], column: str) -> None:
         }
         if split:
             raise HierarchyError(
-                f"Hierarchy of column {column!r}: level {level} must be a coarsening of level {level - 1}; found "
-                f"{counted(len(split), 'label')} of level {level - 1} under more than one label of level {level}. "
-                f"Give every label one parent."
+                "hierarchies.label-with-two-parents",
+                column=column,
+                level=level,
+                below=level - 1,
+                found=counted(len(split), "label"),
+                lower=level - 1,
+                upper=level,
             )

@@ -40,20 +40,16 @@ class Categories(Validated):
     def __post_init__(self) -> None:
         if len(self.classes) < 2 or not all(self.classes):
             raise PlanError(
-                f"Sensitivity categories must be at least two non-empty lists of values, the most sensitive first; "
-                f"found {counted(len(self.classes), 'list')}, {sum(not c for c in self.classes)} of them empty."
+                "columns.too-few-categories",
+                found=counted(len(self.classes), "list"),
+                empty=sum(not c for c in self.classes),
             )
         values = [value for values in self.classes for value in values]
         twice = len(values) - len(set(values))
         if twice:
-            raise PlanError(
-                f"Every sensitive value must be in exactly one category; found {counted(twice, 'value')} in two."
-            )
+            raise PlanError("columns.value-in-two-categories", found=counted(twice, "value"))
         if self.names is not None and not len(set(self.names)) == len(self.names) == len(self.classes):
-            raise PlanError(
-                f"Names of categories must be as many as categories, and differ; found {len(set(self.names))} names "
-                f"for {len(self.classes)} categories."
-            )
+            raise PlanError("columns.category-names-differ", names=len(set(self.names)), categories=len(self.classes))
 
     @property
     def count(self) -> int:
@@ -93,8 +89,5 @@ class Categories(Validated):
         keys = [key(value) for value in values]
         lacking = sum(found not in category_of for found in keys)
         if lacking:
-            raise PlanError(
-                f"The categories of column {column!r} must hold every value of the data; found "
-                f"{counted(lacking, 'distinct value')} in none. Add them, or declare them as missing values."
-            )
+            raise PlanError("columns.categories-incomplete", column=column, found=counted(lacking, "distinct value"))
         return np.asarray([category_of[found] for found in keys], np.int32)

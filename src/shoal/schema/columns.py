@@ -95,26 +95,19 @@ class Column(Validated):
 
     def __post_init__(self) -> None:
         if (self.shift or self.relative_to) and self.role not in (Role.QUASI_IDENTIFIER, Role.OTHER):
-            raise PlanError(
-                f"Only dates of a quasi-identifier or of an other column are moved; found a column of role {self.role}."
-            )
+            raise PlanError("columns.shift-wrong-role", role=self.role)
         if self.shift and self.relative_to:
-            raise PlanError("Dates are moved (shift) or counted from a person's first (relative_to), not both.")
+            raise PlanError("columns.shift-and-relative-to")
         if self.pseudonym and self.role not in (Role.IDENTIFIER, Role.PERSON, Role.HOUSEHOLD):
-            raise PlanError(
-                f"Only an identifier, a person or a household can be a pseudonym; found a column of role {self.role}."
-            )
+            raise PlanError("pseudonyms.wrong-role", role=self.role)
         if self.publish == "categories" and self.categories is None:
-            raise PlanError("A column that publishes categories must have them: list them, the most sensitive first.")
+            raise PlanError("columns.no-categories")
         if self.categories is not None and self.role is not Role.SENSITIVE:
-            raise PlanError(f"Only a sensitive column can have categories; found them on a column of role {self.role}.")
+            raise PlanError("columns.categories-wrong-role", role=self.role)
         if self.hierarchy is not None and self.role not in (Role.QUASI_IDENTIFIER, Role.SENSITIVE):
-            raise PlanError(
-                f"Only a quasi-identifier or sensitive column can have a hierarchy; found one on a column of role "
-                f"{self.role}, which is not generalized. Change its role, or remove the hierarchy."
-            )
+            raise PlanError("columns.hierarchy-wrong-role", role=self.role)
         if self.exact and self.role is not Role.SENSITIVE:
-            raise PlanError(f"Only a sensitive column can be exact; found a column of role {self.role}.")
+            raise PlanError("columns.exact-wrong-role", role=self.role)
         if self.role is Role.SENSITIVE and not self.exact:
             _refuse_conflicts(self)
 
@@ -283,11 +276,7 @@ def _refuse_conflicts(column: Column) -> None:
         meaning_of_key: dict[str | None, object] = {}
         conflicts = sum(meaning_of_key.setdefault(fold(value), meaning) != meaning for value, meaning in pairs)
         if conflicts:
-            raise PlanError(
-                f"The {what} of a sensitive column must not tell apart what is counted as one value; found "
-                f"{counted(conflicts, 'value')} like another but for case, blanks or the like. Keep one of them, or "
-                f"set exact = true."
-            )
+            raise PlanError("columns.equal-values-told-apart", key=what, found=counted(conflicts, "value"))
 
 
 def _rank(name: str, values: Sequence[str], order: tuple[str, ...] | None) -> npt.NDArray[np.int64] | None:
@@ -296,10 +285,7 @@ def _rank(name: str, values: Sequence[str], order: tuple[str, ...] | None) -> np
         position = {value: index for index, value in enumerate(order)}
         lacking = sum(value not in position for value in values)
         if lacking:
-            raise PlanError(
-                f"The order of column {name!r} must list every value of the data; found "
-                f"{counted(lacking, 'distinct value')} not in it. Add them, or declare them as missing values."
-            )
+            raise PlanError("columns.order-incomplete", column=name, found=counted(lacking, "distinct value"))
         return np.asarray([position[value] for value in values], np.int64)
     try:
         numbers = np.asarray([float(value) for value in values], np.float64)

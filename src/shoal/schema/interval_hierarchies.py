@@ -28,7 +28,7 @@ from shoal.schema.rounding import as_numbers, interval_label
 
 def _exact(number: float) -> Fraction:
     if isinstance(number, bool) or not isinstance(number, int | float | Fraction) or not math.isfinite(number):
-        raise HierarchyError("An interval's width and ends must be finite numbers.")
+        raise HierarchyError("hierarchies.interval-not-finite")
     return Fraction(str(number)) if isinstance(number, float) else Fraction(number)
 
 
@@ -76,15 +76,12 @@ class Widths(BaseHierarchy):
 
     def __post_init__(self) -> None:
         if not self.widths or any(_exact(width) <= 0 for width in self.widths):
-            raise HierarchyError(f"Interval widths must be positive numbers; found {list(self.widths)}.")
+            raise HierarchyError("hierarchies.width-not-positive", found=list(self.widths))
         if self.bottom is not None and self.top is not None and self.bottom > self.top:
-            raise HierarchyError(f"The bottom must not lie above the top; found {self.bottom} and {self.top}.")
+            raise HierarchyError("hierarchies.bottom-above-top", bottom=self.bottom, top=self.top)
         for low, high in zip(self.widths, self.widths[1:], strict=False):
             if high <= low or (_exact(high) / _exact(low)).denominator != 1:
-                raise HierarchyError(
-                    f"Each interval width must be a multiple of the one before, so that levels nest; "
-                    f"found {low} then {high}."
-                )
+                raise HierarchyError("hierarchies.widths-not-nested", width=low, next_width=high)
 
     @override
     def bind(self, values: Sequence[str], missing: bool, *, column: str = "") -> Ladder:
@@ -145,17 +142,14 @@ class Cuts(BaseHierarchy):
 
     def __post_init__(self) -> None:
         if not self.levels or not all(self.levels):
-            raise HierarchyError("Cut points must be given as one non-empty list of numbers per level.")
+            raise HierarchyError("hierarchies.cuts-not-lists")
         for cuts in self.levels:
             exact = [_exact(cut) for cut in cuts]
             if any(a >= b for a, b in itertools.pairwise(exact)):
-                raise HierarchyError(f"Cut points of a level must rise; found {list(cuts)}.")
+                raise HierarchyError("hierarchies.cuts-not-rising", found=list(cuts))
         for low, high in zip(self.levels, self.levels[1:], strict=False):
             if not set(map(_exact, high)) <= set(map(_exact, low)):
-                raise HierarchyError(
-                    f"The cut points of each level must be among those of the level below, so that levels nest; "
-                    f"found {list(low)} then {list(high)}."
-                )
+                raise HierarchyError("hierarchies.cuts-not-nested", cuts=list(low), next_cuts=list(high))
 
     @override
     def bind(self, values: Sequence[str], missing: bool, *, column: str = "") -> Ladder:
@@ -204,23 +198,19 @@ class Intervals(BaseHierarchy):
     def __post_init__(self) -> None:
         for number, level in enumerate(self.levels, 1):
             if not level or any(not pair[0] < pair[1] for pair in level):
-                raise HierarchyError(f"Level {number}: intervals must be pairs [low, high] with low < high.")
+                raise HierarchyError("hierarchies.interval-not-a-pair", level=number)
             ordered = sorted(level)
             for (_, high), (low, _) in itertools.pairwise(ordered):
                 if low != high:
                     fault = "overlap" if low < high else "leave a gap"
                     raise HierarchyError(
-                        f"Level {number}: intervals must follow each other without gap or overlap; the intervals "
-                        f"that end and start at {high} and {low} {fault}."
+                        "hierarchies.intervals-not-adjacent", level=number, end=high, start=low, reason=fault
                     )
         for number, (fine, coarse) in enumerate(zip(self.levels, self.levels[1:], strict=False), 2):
             fine_ends = {end for pair in fine for end in pair}
             inside = {end for pair in coarse for end in pair if min(fine_ends) < end < max(fine_ends)}
             if not inside <= fine_ends:
-                raise HierarchyError(
-                    f"Level {number}: every end of an interval must be an end at level {number - 1} too, so that "
-                    f"levels nest."
-                )
+                raise HierarchyError("hierarchies.intervals-not-nested", level=number, below=number - 1)
 
     @override
     def bind(self, values: Sequence[str], missing: bool, *, column: str = "") -> Ladder:
@@ -287,9 +277,7 @@ class Calendar(BaseHierarchy):
     def __post_init__(self) -> None:
         ranks = [UNITS.index(unit) if unit in UNITS else -1 for unit in self.units]
         if not ranks or min(ranks) < 0 or any(a >= b for a, b in itertools.pairwise(ranks)):
-            raise HierarchyError(
-                f"Units of dates must be from {', '.join(UNITS)}, from fine to coarse; found {list(self.units)}."
-            )
+            raise HierarchyError("hierarchies.unknown-date-units", allowed=", ".join(UNITS), found=list(self.units))
 
     @override
     def bind(self, values: Sequence[str], missing: bool, *, column: str = "") -> Ladder:
@@ -303,8 +291,11 @@ class Calendar(BaseHierarchy):
                 bad.append(value)
         if bad and not dates:
             raise HierarchyError(
-                f"Column {column!r} must hold dates {'as ' + self.format if self.format else 'such as 2024-02-29'}; "
-                f"{len(bad)} of its {len(values)} distinct values do not. Give their format, or declare them missing."
+                "hierarchies.not-dates",
+                column=column,
+                form="as " + self.format if self.format else "such as 2024-02-29",
+                failing=len(bad),
+                values=len(values),
             )
         if bad:
             raise MissingFromHierarchy(column, bad)

@@ -32,10 +32,7 @@ def as_numbers(values: Sequence[str], column: str) -> list[Fraction]:
         except (InvalidOperation, ValueError, OverflowError):
             bad.append(value)
     if bad and not numbers:
-        raise HierarchyError(
-            f"Column {column!r} must hold numbers to be cut into intervals; {len(bad)} of its {len(values)} distinct "
-            f"values are not finite numbers. Declare them as missing values, or use another hierarchy."
-        )
+        raise HierarchyError("hierarchies.not-numbers", column=column, failing=len(bad), values=len(values))
     if bad:
         raise MissingFromHierarchy(column, bad)
     return numbers

@@ -84,24 +84,19 @@ class Table(BaseHierarchy):
 
     def __post_init__(self) -> None:
         if not self.rows or not self.rows[0]:
-            raise HierarchyError("A hierarchy must have at least one row; found none.")
+            raise HierarchyError("hierarchies.no-rows")
         widths = {len(row) for row in self.rows}
         if len(widths) > 1:
-            raise HierarchyError(
-                f"Every row of a hierarchy must have the same number of levels; found {min(widths)} to {max(widths)}."
-            )
+            raise HierarchyError("hierarchies.levels-differ", fewest=min(widths), most=max(widths))
         if len({row[0] for row in self.rows}) < len(set(self.rows)):
-            raise HierarchyError("A value stands in two rows of the hierarchy with different labels; keep one of them.")
+            raise HierarchyError("hierarchies.value-in-two-rows")
 
     @override
     def bind(self, values: Sequence[str], missing: bool, *, column: str = "") -> Ladder:
         listed = [tuple(canonical(label) or "" for label in row) for row in self.rows]
         rows = {row[0]: row for row in listed}
         if len(rows) < len(set(listed)):
-            raise HierarchyError(
-                f"Hierarchy of column {column!r}: a value stands in two rows with different labels, written with other "
-                f"blanks or another form of Unicode; keep one of them."
-            )
+            raise HierarchyError("hierarchies.equal-value-in-two-rows", column=column)
         found = [canonical(value) or "" for value in values]
         lacking = [value for value, known in zip(values, found, strict=True) if known not in rows]
         if lacking:
@@ -120,19 +115,19 @@ def read_table(path: Path) -> Table:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise HierarchyError(f"Hierarchy file {str(path)!r} cannot be read: {error.strerror}.") from error
+        raise HierarchyError("hierarchies.file-not-readable", file=str(path), reason=error.strerror) from error
     except UnicodeDecodeError as error:
-        raise HierarchyError(f"Hierarchy file {str(path)!r} must be UTF-8; convert it first.") from error
+        raise HierarchyError("hierarchies.file-not-utf-8", file=str(path)) from error
     first = text.partition("\n")[0]
     delimiter = ";" if ";" in first or "," not in first else ","
     try:
         rows = [tuple(row) for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row]
     except csv.Error:
-        raise HierarchyError(f"Hierarchy file {str(path)!r} cannot be read as CSV; check its quotes.") from None
+        raise HierarchyError("hierarchies.file-not-csv", file=str(path)) from None
     try:
         return Table(tuple(rows), path)
     except HierarchyError as error:
-        raise HierarchyError(f"Hierarchy file {str(path)!r}: {error}") from error
+        raise HierarchyError("hierarchies.file-not-usable", file=str(path), reason=error) from error
 
 
 @dataclass(frozen=True)
@@ -164,7 +159,7 @@ class Tree(BaseHierarchy):
         try:
             object.__setattr__(self, "tree", _plain(self.tree))
         except RecursionError:
-            raise HierarchyError("A tree must not be nested that deeply.") from None
+            raise HierarchyError("hierarchies.tree-too-deep") from None
 
     @override
     def bind(self, values: Sequence[str], missing: bool, *, column: str = "") -> Ladder:
@@ -174,7 +169,7 @@ class Tree(BaseHierarchy):
         try:
             table = Table(rows)
         except HierarchyError as error:
-            raise HierarchyError(f"Hierarchy of column {column!r}: {error}") from error
+            raise HierarchyError("hierarchies.of-column-not-usable", column=column, reason=error) from error
         return table.bind(values, missing, column=column)
 
 
@@ -198,16 +193,14 @@ def _plain(node: object) -> Any:
         return {str(name): _plain(child) for name, child in node.items()}
     if isinstance(node, list | tuple):
         return [_plain(item) if isinstance(item, Mapping) else _leaf(item) for item in node]
-    raise HierarchyError(
-        f"A tree must be made of tables and, at its ends, lists of values; found {type(node).__name__}."
-    )
+    raise HierarchyError("hierarchies.tree-badly-made", found=type(node).__name__)
 
 
 def _leaf(item: object) -> str:
     if isinstance(item, bool):
         return str(item).lower()
     if not isinstance(item, str | int | float):
-        raise HierarchyError(f"The values of a tree must be text or numbers; found {type(item).__name__}.")
+        raise HierarchyError("hierarchies.tree-values-not-text", found=type(item).__name__)
     return str(item)
 
 
@@ -223,10 +216,7 @@ def _paths(node: object, above: tuple[str, ...], column: str) -> Iterator[tuple[
             else:
                 yield (str(item), *above)
     else:
-        raise HierarchyError(
-            f"Hierarchy of column {column!r}: a tree must be made of tables and, at its ends, lists of values; "
-            f"found {type(node).__name__}."
-        )
+        raise HierarchyError("hierarchies.tree-of-column-badly-made", column=column, found=type(node).__name__)
 
 
 MAX_MASKED_CHARACTERS = 64
@@ -283,9 +273,7 @@ class Prefix(BaseHierarchy):
     def __post_init__(self) -> None:
         steps = self.steps
         if steps is not None and any(a >= b for a, b in itertools.pairwise(steps)):
-            raise HierarchyError(
-                f"The numbers of masked characters must be positive and rise from level to level; found {list(steps)}."
-            )
+            raise HierarchyError("hierarchies.prefix-not-rising", found=list(steps))
 
     @override
     def bind(self, values: Sequence[str], missing: bool, *, column: str = "") -> Ladder:
@@ -366,9 +354,7 @@ class Ordered(BaseHierarchy):
     def bind(self, values: Sequence[str], missing: bool, *, column: str = "") -> Ladder:
         order = list(values) if self.values is None else [canonical(value) or "" for value in self.values]
         if len(set(order)) < len(order):
-            raise HierarchyError(
-                f"Hierarchy of column {column!r}: a value stands twice in the order; keep one of them."
-            )
+            raise HierarchyError("hierarchies.value-twice-in-order", column=column)
         positions = np.arange(len(order))
         blocks = [positions // width for width in itertools.accumulate(self.fanout, lambda a, b: a * b)]
         levels = [order, *(self._block_labels(order, block) for block in blocks)]

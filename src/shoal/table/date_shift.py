@@ -116,9 +116,10 @@ def _refuse(name: str, faults: int, column: Column) -> None:
     if faults:
         form = _format(column)
         raise PlanError(
-            f"Column {name!r} must hold dates {f'as {form}' if form else 'such as 2024-02-29'}, to be moved; found "
-            f"{counted(faults, 'different date')} of people in another form. "
-            "Give their format in the hierarchy, { dates = [...], format = ... }, or declare them missing."
+            "columns.shift-needs-dates",
+            column=name,
+            form=f"as {form}" if form else "such as 2024-02-29",
+            found=counted(faults, "different date"),
         )
 
 

@@ -198,7 +198,7 @@ def read_frequency_set(
         counted = engine.frequencies(table, positions)
     count = _numpy(counted.column("n")).astype(np.int64, copy=False)
     if count.sum() == 0:
-        raise TableError("The table has no rows; at least one is needed.")
+        raise TableError("table.no-rows")
     columns = [
         (counted.column(f"c{position}"), name, position) for name, position in zip(names, positions, strict=True)
     ]

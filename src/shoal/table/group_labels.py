@@ -70,7 +70,7 @@ def publish_groups(
             rank = None if ranks is None else ranks[j]
             published.append(publish_ranges(codes, count, group, groups, ladder, ends, rank, present))
         else:
-            raise PlanError(f"What a group publishes must be one of {', '.join(REPRESENTATIVES)}; found {kind!r}.")
+            raise PlanError("method.unknown-published-value", allowed=", ".join(REPRESENTATIVES), found=kind)
     return ByGroup(
         row,
         group,

@@ -37,18 +37,12 @@ def dictionary_numbers(dictionary: Dictionary) -> npt.NDArray[np.float64] | None
         numbers = np.asarray(pc.cast(values, pa.int64()).to_numpy(zero_copy_only=False), np.float64)
         second = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[kind.unit]
         if len(numbers) and not (YEAR_1 * second <= numbers.min() and numbers.max() <= YEAR_9999 * second):
-            raise PlanError(
-                f"Column {dictionary.name!r} holds times before year 1 or after year 9999, which have no mean. Declare "
-                f"them as missing, or give the column another role."
-            )
+            raise PlanError("columns.times-out-of-range", column=dictionary.name)
     elif pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         try:
             numbers = np.asarray(pc.cast(values, pa.float64()).to_numpy(zero_copy_only=False), np.float64)
         except pa.ArrowInvalid:  # Arrow quotes the value
-            raise PlanError(
-                f"Column {dictionary.name!r} holds whole numbers beyond 2^53, whose distances cannot be told apart. "
-                f"Declare it as another role, or as text with a hierarchy."
-            ) from None
+            raise PlanError("columns.whole-numbers-too-large", column=dictionary.name) from None
     else:
         try:
             plain = plain_numbers(values)
@@ -58,19 +52,11 @@ def dictionary_numbers(dictionary: Dictionary) -> npt.NDArray[np.float64] | None
     if not len(numbers):
         return None
     if pa.types.is_decimal(kind) and np.abs(numbers).max() > MAX_INTEGER:
-        raise PlanError(
-            f"Column {dictionary.name!r} holds numbers beyond 2^53, whose distances cannot be told apart. Declare it "
-            f"as another role, or as text with a hierarchy."
-        )
+        raise PlanError("columns.numbers-too-large", column=dictionary.name)
     if np.isfinite(numbers).all() and np.abs(numbers).max() > LARGEST_SQUARED:
-        raise PlanError(
-            f"Column {dictionary.name!r} holds numbers beyond 10^150, whose squares are too large to be computed with. "
-            f"Declare them as missing, or change the unit."
-        )
+        raise PlanError("columns.squares-too-large", column=dictionary.name)
     if not np.isfinite(numbers).all():
-        raise PlanError(
-            f"Column {dictionary.name!r} holds infinite values, which have no distance. Declare them as missing."
-        )
+        raise PlanError("columns.infinite-values", column=dictionary.name)
     return np.r_[numbers, np.nan] if dictionary.missing else numbers
 
 

@@ -105,9 +105,7 @@ def _same_sets(group: Whole, person: Whole, rows: Whole, groups: int, limit: int
         looked_at += int(later_rows.sum())
         if looked_at > MAX_ROW_SETS:
             raise PlanError(
-                f"With known_rows = {limit} more than {MAX_ROW_SETS:,} sets of rows would be looked at; people have up "
-                f"to {int(np.bincount(owner).max())} rows. Keep fewer rows of each person, or leave known_rows out: "
-                "who shares all rows with others shares any of them."
+                "people.too-many-row-sets", known_rows=limit, limit=MAX_ROW_SETS, rows=int(np.bincount(owner).max())
             )
         source = np.repeat(np.arange(len(last)), later_rows)
         after = last[source] + 1 + np.arange(len(source)) - np.repeat(np.cumsum(later_rows) - later_rows, later_rows)

@@ -189,10 +189,7 @@ def _parts(sets: ValueSets, people: npt.NDArray[np.int64], column: str) -> int:
     sizes = np.unique(sets.size[people])
     parts = math.lcm(*(int(size) for size in sizes if size))
     if parts * max(len(people), 1) * 2 >= LARGEST_KEY:
-        raise PlanError(
-            f"People have up to {int(sizes.max())} different values of {column!r}, too many to be counted exactly in "
-            f"equal parts. Group its values into fewer, or keep fewer rows of each person."
-        )
+        raise PlanError("people.too-many-values", values=int(sizes.max()), column=column)
     return parts
 
 
@@ -228,7 +225,7 @@ def with_source_people(found: FrequencySet, source: FrequencySet) -> FrequencySe
     numbers = np.asarray([int(text) for text in found.sensitive[position].text], np.int32)
     person = found.secrets[:, position]
     if (person < 0).any() or not np.isin(numbers, source.secrets[:, position]).all():
-        raise VerificationError("A row is nobody's, or of a person whom the source does not have. A fault in shoal.")
+        raise VerificationError("people.row-of-nobody")
     secrets = np.full_like(found.secrets, -1)
     secrets[:, position] = numbers[person]
     return replace(found, domains=source.domains, secrets=secrets)

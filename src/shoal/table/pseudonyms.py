@@ -45,25 +45,20 @@ def read_key(path: Path | None, release: Path | None = None) -> bytes:
     if path is None:
         named = os.environ.get(KEY_VARIABLE)
         if not named:
-            raise PlanError(
-                f"Pseudonyms need a key: name its file as pseudonym_key in [output], or in the environment variable "
-                f"{KEY_VARIABLE}. `head -c 32 /dev/urandom > key; chmod 600 key` makes one."
-            )
+            raise PlanError("pseudonyms.no-key", variable=KEY_VARIABLE)
         path = Path(named)
     try:
         mode = path.stat().st_mode
         key = path.read_bytes() if stat.S_ISREG(mode) else b""
     except OSError as error:
-        raise PlanError(f"The key of the pseudonyms cannot be read: {error.strerror}.") from None
+        raise PlanError("pseudonyms.key-not-readable", reason=error.strerror) from None
     if os.name == "posix" and mode & 0o077:
-        raise PlanError("The key of the pseudonyms must be readable by its owner only; change its mode to 600.")
+        raise PlanError("pseudonyms.key-readable-by-others")
     if len(key) < SHORTEST_KEY:
-        raise PlanError(
-            f"The key of the pseudonyms must be a file of at least {SHORTEST_KEY} random bytes; found {len(key)}."
-        )
+        raise PlanError("pseudonyms.key-too-short", least=SHORTEST_KEY, found=len(key))
     # a release may be a folder of parts itself
     if release is not None and path.resolve().parent in (release.resolve(), release.resolve().parent):
-        raise PlanError("The key of the pseudonyms must not lie in the folder of the release; keep it elsewhere.")
+        raise PlanError("pseudonyms.key-beside-release")
     return key
 
 

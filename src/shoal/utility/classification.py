@@ -93,10 +93,7 @@ def classification(
     code_by_class = {value: code for code, value in enumerate(labels)}
     strange = sum(value is not None and value not in code_by_class for value in after.values)
     if strange:
-        raise TableError(
-            f"The class column {before.name!r} must be published as it is to learn from the release; {strange} of its "
-            f"released values are none of the original's."
-        )
+        raise TableError("compare.class-column-changed", column=before.name, found=strange)
     random = np.random.default_rng(seed)
     original_cells = np.stack([column.original for column in columns], axis=1)
     drawn = draw_rows(columns, random)
@@ -104,14 +101,14 @@ def classification(
     known, wanted = _classes(before, code_by_class)
     known_after, wanted_after = _classes(after, code_by_class)
     if len(np.unique(wanted)) < 2 or not len(wanted_after):
-        raise TableError(f"The class column {before.name!r} must have at least two classes, and rows in both tables.")
+        raise TableError("compare.too-few-classes", column=before.name)
     test_cells, test_classes = original_cells[known], wanted
     if test is not None:
         there, test_classes = _classes(test[1], code_by_class)
         cells = [column.cells_of(other) for column, other in zip(columns, test[0], strict=True)]
         test_cells = np.stack(cells, axis=1)[there]
         if not len(test_classes):
-            raise TableError(f"The test table has no row whose {before.name!r} is a class of the original.")
+            raise TableError("compare.no-test-rows", column=before.name)
     rows = features.matrix(test_cells)
     scores = [
         _score(classifier, features.matrix(cells), classes, rows, test_classes, seed)
@@ -177,10 +174,7 @@ def _make_classifier(name: Classifier, seed: int) -> Any:
         from sklearn.preprocessing import StandardScaler
         from sklearn.tree import DecisionTreeClassifier
     except ImportError:
-        raise PlanError(
-            "Accuracy of classifiers needs scikit-learn, which is not installed. Install it with: "
-            "pip install 'shoal[learn]'."
-        ) from None
+        raise PlanError("compare.scikit-learn-missing") from None
     match name:
         case "tree":
             # leaves of few rows overfit; C4.5 prunes for the same reason
@@ -189,4 +183,4 @@ def _make_classifier(name: Classifier, seed: int) -> Any:
             return make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
         case "forest":
             return RandomForestClassifier(n_estimators=50, min_samples_leaf=5, random_state=seed)
-    raise PlanError(f"The classifier must be one of {', '.join(CLASSIFIERS)}; found {name!r}.")
+    raise PlanError("compare.unknown-classifier", allowed=", ".join(CLASSIFIERS), found=name)

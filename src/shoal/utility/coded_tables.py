@@ -90,7 +90,7 @@ class TableReader:
         positions = table.positions(names)
         rows = self.engine.rows(table, positions)
         if not rows.num_rows:
-            raise TableError("The table has no rows; at least one is needed.")
+            raise TableError("table.no-rows")
         columns = []
         for name, position in zip(names, positions, strict=True):
             dictionary, code = encode_column(_as_published(rows.column(f"c{position}")), name, position)
@@ -100,10 +100,7 @@ class TableReader:
     def require_numbered(self) -> None:
         """Raise where the rows of the engine have no order, and so no numbers."""
         if not self.engine.rows_are_numbered:
-            raise PlanError(
-                "Tables are aligned by the numbers of their rows, which those on Spark do not have. Leave aligned out, "
-                "or use the engine duckdb."
-            )
+            raise PlanError("compare.spark-rows-not-numbered")
 
 
 @contextmanager

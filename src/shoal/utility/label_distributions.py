@@ -206,7 +206,7 @@ def draw_rows(
     This turns the release into microdata. ``rows`` selects released rows; all by default.
     """
     if not readings:
-        raise TableError("The two tables must share at least one column to be compared; they share none.")
+        raise TableError("compare.tables-share-no-column")
     drawn = []
     for one in readings:
         labels = one.released if rows is None else one.released[rows]

@@ -133,9 +133,9 @@ def make_measure(
     times the levels.
     """
     if name not in MEASURES:
-        raise PlanError(f"The loss must be one of {', '.join(MEASURES)}; found {name!r}.")
+        raise PlanError("method.unknown-loss", allowed=", ".join(MEASURES), found=name)
     if aggregate is not None and aggregate not in AGGREGATES:
-        raise PlanError(f"The aggregate must be one of {', '.join(AGGREGATES)}; found {aggregate!r}.")
+        raise PlanError("method.unknown-aggregate", allowed=", ".join(AGGREGATES), found=aggregate)
     heights = np.asarray([ladder.height for ladder in ladders], np.float64)
     given = np.asarray([float((weights or {}).get(part.name, 1.0)) for part in frequencies.quasi])
     leaf_counts = [

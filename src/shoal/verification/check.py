@@ -265,7 +265,7 @@ def check_relation(
     decides nothing.
     """
     if not schema.quasi_identifiers:
-        raise PlanError("At least one quasi-identifier is needed: without one, all rows are one group.")
+        raise PlanError("columns.no-quasi-identifier")
     required = (*schema.quasi_identifiers, *schema.sensitive, *schema.person)
     require_columns(table, required)
     model = models if isinstance(models, AllOf) else combine(models)
@@ -293,8 +293,8 @@ def check_relation(
         return replace(assess_groups(groups, model), **texts)
     if not model.sizes_only:
         if schema.person:
-            raise PlanError("People cannot be counted where a label may stand for any value.")
-        raise PlanError("Only k-anonymity can be checked where a label may stand for any value.")
+            raise PlanError("check.label-for-any-value-not-people")
+        raise PlanError("check.label-for-any-value-only-k-anonymity")
     matching = _matching_groups(frequencies, inverse, groups, wildcard, source)
     return replace(assess_groups(groups, model, matching), **texts)
 

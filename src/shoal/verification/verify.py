@@ -86,9 +86,7 @@ def verify(
     counted = engine.frequencies(released, released.positions(required))
     model = models if isinstance(models, AllOf) else combine(models)
     if partial_knowledge_models(model) and (source is None or not released_labels):
-        raise VerificationError(
-            "Models for few known columns need the original. A fault in shoal; nothing was written."
-        )
+        raise VerificationError("verification.needs-original")
     compared = source if needs_original(schema, model, wildcard) else None
     result = check_relation(engine, released, schema, model, wildcard, counted, compared, released_labels)
     if written is not None:
@@ -251,10 +249,7 @@ def require_same_rows(
     """
     written_rows = _count_rows(engine, written, written.columns, {})
     if written_rows != _count_rows(engine, verified, written.columns, replacements or {}):
-        raise VerificationError(
-            "The rows that were written are not those that were verified by people. This is a fault in shoal; nothing "
-            "was published."
-        )
+        raise VerificationError("verification.other-rows-of-people")
 
 
 def _count_rows(
@@ -280,16 +275,19 @@ def _require_agreement(result: CheckResult, independent: TableEvaluation, model:
     """
     if not result.rows == independent.rows == rows or rows < 1:
         raise VerificationError(
-            f"The release has {result.rows} rows ({independent.rows} when counted again) where the method accounted "
-            f"for {rows}. This is a fault in shoal; nothing was written."
+            "verification.other-number-of-rows", found=result.rows, recounted=independent.rows, expected=rows
         )
     smallest, unit = result.smallest_group, "rows"
     if result.people is not None:
         smallest, unit = result.people.smallest_group, "people"
     if (result.groups, smallest) != (independent.groups, independent.smallest):
         raise VerificationError(
-            f"The release has {result.groups} groups of at least {smallest} {unit}, but {independent.groups} of at "
-            f"least {independent.smallest} when counted again. This is a fault in shoal; nothing was written."
+            "verification.other-groups",
+            groups=result.groups,
+            smallest=smallest,
+            unit=unit,
+            recounted_groups=independent.groups,
+            recounted_smallest=independent.smallest,
         )
     verdicts = []
     for part, verdict, evaluation in zip(model.parts, result.models, independent.evaluations, strict=True):
@@ -297,15 +295,13 @@ def _require_agreement(result: CheckResult, independent: TableEvaluation, model:
         differing = [] if evaluation is None else differences(evaluation, condition, verdict.holds, verdict.effective)
         if differing:
             raise VerificationError(
-                f"Two ways to judge {part.name} differ in {' and in '.join(differing)}. This is a fault in shoal; "
-                f"nothing was written."
+                "verification.judgements-differ", model=part.name, differences=" and in ".join(differing)
             )
         verdicts.append(replace(verdict, judged_by=name_judges(condition, evaluation)))
     if not result.holds:
         failing = ", ".join(model.name for model in result.models if not model.holds)
         raise VerificationError(
-            f"The release does not meet {failing} in {result.failing_groups} groups of {result.groups}. A fault "
-            f"in shoal; nothing was written."
+            "verification.model-not-met", model=failing, failing=result.failing_groups, groups=result.groups
         )
     return replace(result, models=tuple(verdicts))
 
@@ -427,9 +423,12 @@ def verify_patterns(
     bad = (support < least) | (support > exposure.support)
     if bad.any() or not size or exposure.fitting != recoding.count.sum():
         raise VerificationError(
-            f"Of {size} patterns, {int(bad.sum())} do not have the records they say they have, or fewer than {least}; "
-            f"{exposure.fitting} records fit one where the method accounted for {int(recoding.count.sum())}. This is a "
-            f"fault in shoal; nothing was written."
+            "verification.patterns-without-records",
+            patterns=size,
+            failing=int(bad.sum()),
+            least=least,
+            found=exposure.fitting,
+            expected=int(recoding.count.sum()),
         )
     _require_same_support(table, source, ladders, recoding, exposure)
     smallest = int(support.min())
@@ -460,10 +459,7 @@ def _require_same_support(
     patterns = [read_texts(table.column(name)) for name in names]
     support, fitting = count_matching_records(patterns, records, source.count.tolist(), len(source.quasi), TOP)
     if support != exposure.support.tolist() or fitting != exposure.fitting:
-        raise VerificationError(
-            f"Two ways to count the records that fit {len(support)} patterns differ. This is a fault in shoal; nothing "
-            f"was written."
-        )
+        raise VerificationError("verification.pattern-counts-differ", patterns=len(support))
 
 
 def _column_text(table: Any, name: str) -> list[str | None]:

@@ -151,7 +151,7 @@ class Api:
         """Upload a table as the request body, to a new project."""
         name = sanitize_name(request.query_params.get("name", ""), "table.csv")
         if Path(name).suffix.lower() not in UPLOAD_SUFFIXES:
-            raise InputError(f"A table must be one of {', '.join(UPLOAD_SUFFIXES)}, by its name.")
+            raise InputError("page.unknown-table-kind", allowed=", ".join(UPLOAD_SUFFIXES))
         project = self.projects.make(Path(name).stem)
         project.table = project.folder / name
         try:
@@ -187,7 +187,7 @@ class Api:
         try:
             text = (await request.body()).decode("utf-8")
         except UnicodeDecodeError:
-            raise InputError("A plan must be UTF-8 text.") from None
+            raise InputError("page.plan-not-utf-8") from None
         fault = project.save(text)
         if fault is not None:
             translated = translate_error(fault["text"], language_of(request))
@@ -209,7 +209,7 @@ class Api:
         given = await _json_object(request)
         changes = given.get("changes")
         if not isinstance(changes, list) or not all(isinstance(change, dict) for change in changes):
-            raise InputError('The changes must be a list, such as [{"set": ["models", 0, "k"], "value": 5}].')
+            raise InputError("page.changes-not-a-list")
         if (
             any(change.get("pseudonym") or change.get("dates") == "shift" for change in changes)
             and project.lacks_pseudonym_key
@@ -230,7 +230,7 @@ class Api:
         """Start a run, or return a running one that does the same."""
         action = given.get("action", "")
         if action not in ACTIONS:
-            raise InputError(f"The action must be one of {', '.join(ACTIONS)}.")
+            raise InputError("page.unknown-action", allowed=", ".join(ACTIONS))
         project.plan()
         # the worker gets the text that was checked, not a file that may say something else when its turn has come
         job: dict[str, Any] = {"action": action, "plan": project.confinement(project.text)}
@@ -348,7 +348,7 @@ def _publish(project: Project, number: int, overwrite: bool) -> list[str]:
 
     plan = project.plan()
     if plan.output is None or plan.output.path is None:
-        raise PlanError("The plan must say how the release is called ([output]).")
+        raise PlanError("plan.no-output")
     # plan and recoding are the owner's, and stay in the project
     table, *others = [
         file for file in project.files(number) if file.name != PLAN_FILE and not file.name.endswith(".recoding")
@@ -380,12 +380,12 @@ async def _receive(request: Request, path: Path) -> None:
         async for part in request.stream():
             head += part[: MAX_SIGNATURE_BYTES - len(head)]
             if head.startswith(COMPRESSION_SIGNATURES):
-                raise InputError("The table is packed; unpack it first.")
+                raise InputError("page.table-packed")
             if shutil.disk_usage(path.parent).free - len(part) < MIN_FREE_DISK_BYTES:
-                raise InputError("The disk has no room for this table.")
+                raise InputError("page.disk-full")
             await run_in_threadpool(file.write, part)
     if not head:
-        raise InputError("The table is empty.")
+        raise InputError("table.empty")
 
 
 def _suggested_hierarchies(project: Project) -> dict[str, Any]:
@@ -397,10 +397,10 @@ def _suggested_hierarchies(project: Project) -> dict[str, Any]:
 def _exploration_options(given: dict[str, Any]) -> dict[str, Any]:
     methods, ks = given.get("methods", []), given.get("ks", [])
     if not all(isinstance(name, str) for name in methods) or not all(type(k) is int for k in ks):
-        raise InputError("Methods are names and ks are whole numbers.")
+        raise InputError("explore.methods-or-ks-not-valid")
     seconds = given.get("seconds") or DEFAULT_EXPLORATION_SECONDS
     if seconds < 0:
-        raise InputError("The seconds of an exploration must be more than 0.")
+        raise InputError("explore.seconds-not-positive")
     return {"methods": methods, "ks": ks, "seconds": float(min(seconds, MAX_EXPLORATION_SECONDS))}
 
 

@@ -173,10 +173,10 @@ def check_document(
     every address of the environment. ``key`` is the pseudonym key that may be used, and not be read as a table.
     """
     if _has_variable(document):
-        raise PlanError("The page fills in no ${NAME} from this machine; run a plan with one by `shoal release`.")
+        raise PlanError("page.variable-not-filled-in")
     for name, path in _paths(document):
         if ":/" in path:
-            raise PlanError("The page reads and writes files of this machine; run this plan with `shoal release`.")
+            raise PlanError("page.only-local-files")
         if name in ("source", "csv", "universe"):
             confine_readable_table(root, folder / path)
         elif name != "pseudonym_key":
@@ -186,23 +186,15 @@ def check_document(
     source, output, engine = (document.get(name) for name in ("source", "output", "engine"))
     database = database_of(document)
     if database is not None and database not in databases:
-        raise PlanError(
-            "The source is a database that the page was not started for: start it with this plan (`shoal serve "
-            "plan.toml`) or with `--database env:NAME`, or run the plan with `shoal release`."
-        )
+        raise PlanError("page.database-not-allowed")
     if database is None and isinstance(source, Mapping) and "query" in source:
-        raise PlanError("The page asks no query of a file; name a table in [source], or run it with `shoal release`.")
+        raise PlanError("page.query-not-allowed")
     if isinstance(output, Mapping) and {"database", "query"} & set(output):
-        raise PlanError(
-            "The page publishes to files: give a path in [output], or run the plan for a database with `shoal release`."
-        )
+        raise PlanError("page.output-to-database")
     if isinstance(engine, Mapping) and (
         {"master", "options"} & set(engine) or engine.get("name", "duckdb") != "duckdb"
     ):
-        raise PlanError(
-            "The page works on this machine: leave the engine's name out of [engine], or run a plan for Spark with "
-            "`shoal release`."
-        )
+        raise PlanError("page.engine-not-allowed")
 
 
 def _has_variable(value: Any) -> bool:
@@ -254,7 +246,7 @@ def list_folder(root: Path, path: str) -> dict[str, Any]:
     """List the visible folders and tables of a folder below the root."""
     folder = confine(root, root / path)
     if not folder.is_dir():
-        raise InputError("There is no such folder.")
+        raise InputError("page.no-such-folder")
     folders, files = [], []
     try:
         for item in sorted(os.scandir(folder), key=lambda item: item.name)[:MAX_LISTED_ENTRIES]:
@@ -267,7 +259,7 @@ def list_folder(root: Path, path: str) -> dict[str, Any]:
             elif item.name.lower().endswith(READABLE_SUFFIXES):
                 files.append({"name": item.name, "bytes": item.stat().st_size})
     except OSError as error:
-        raise InputError(f"The folder cannot be read: {error.strerror}.") from None
+        raise InputError("page.folder-not-readable", reason=error.strerror) from None
     here = folder.relative_to(root).as_posix()
     return {"path": "" if here == "." else here, "folders": folders, "files": files}
 

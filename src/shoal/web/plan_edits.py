@@ -144,7 +144,7 @@ def apply_changes(text: str, changes: Sequence[Mapping[str, Any]], suggested: Ma
     except PlanError:
         raise
     except (KeyError, IndexError, TypeError, ValueError, AttributeError, TOMLKitError):
-        raise PlanError("The change does not fit the plan as it is; load the page again.") from None
+        raise PlanError("page.change-does-not-fit") from None
 
 
 def _set_role(document: Any, column: str, role: str, suggested: Mapping[str, Any]) -> None:
@@ -283,9 +283,9 @@ def hierarchy_from_text(kind: str, text: str) -> dict[str, Any]:
             case "table":
                 return {"table": [[cell.strip() for cell in line.split(";")] for line in lines]}
             case _:
-                raise PlanError("There is no such kind of hierarchy.")
+                raise PlanError("page.unknown-hierarchy-kind")
     except (ValueError, IndexError):
-        raise PlanError(f"The {kind} are not written as expected; see the example beside the field.") from None
+        raise PlanError("page.hierarchy-badly-written", kind=kind) from None
 
 
 def hierarchy_to_text(entry: Mapping[str, Any]) -> tuple[str, str]:
@@ -327,7 +327,7 @@ def classes_from_text(text: str) -> dict[str, Any]:
         if any(isinstance(below, Mapping) for below in tree.values()) or not all(classes):
             raise ValueError
     except ValueError:
-        raise PlanError("Classes are written as a line for each, and its values indented below it.") from None
+        raise PlanError("page.classes-badly-written") from None
     counted = list(tree) == [str(number + 1) for number in range(len(tree))]
     return {"categories": classes or None, "category_names": None if counted or not classes else list(tree)}
 

@@ -106,7 +106,7 @@ class Project:
         """
         text = self.text
         if not text:
-            raise PlanError("There is no plan yet: the table is still being looked at.")
+            raise PlanError("page.no-plan-yet")
         if self._parsed[0] != text:
             self._parsed = (text, confined_plan(**self.confinement(text)))
         return self._parsed[1]
@@ -218,7 +218,7 @@ class Project:
     def release_folder(self, number: int) -> Path:
         """Return the folder of a complete release."""
         if number not in self.releases():
-            raise InputError("There is no such release.")
+            raise InputError("page.no-such-release")
         return self.folder / "releases" / str(number)
 
     def release_plan(self, number: int) -> Any:
@@ -240,9 +240,9 @@ class Project:
         own = self.folder.resolve()
         reserved = [own / name for name in ("releases", EARLIER_KEY_FOLDER, PLAN_FILE, LOG_FILE)]
         if real.is_relative_to(projects) and not real.is_relative_to(own):
-            raise InputError("The release must not be written into another project; choose another path in [output].")
+            raise InputError("page.output-in-other-project")
         if real.parent == projects or any(real.is_relative_to(path) for path in reserved):
-            raise InputError("The release must not replace a file of the project; choose another path in [output].")
+            raise InputError("page.output-replaces-project-file")
 
     def facts(self, number: int) -> dict[str, Any]:
         """Read the facts that the run of a release has written."""
@@ -312,13 +312,13 @@ class Projects:
                 made = Project(name, self.folder / name, self.root, databases=self.databases)
                 self.opened[name] = made
                 return made
-        raise InputError("There are too many projects of this name; choose another.")
+        raise InputError("page.too-many-projects")
 
     def open_path(self, path: Path) -> Project:
         """Create a project for a table, or for a plan and its table."""
         real = confine_table(self.root, path)
         if not real.exists():
-            raise InputError("There is no such file.")
+            raise InputError("page.no-such-file")
         if real.suffix.lower() != ".toml":
             confine_readable_table(self.root, path)
             project = self.make(real.stem)
@@ -327,7 +327,7 @@ class Projects:
         try:
             text = real.read_text(encoding="utf-8-sig")
         except UnicodeDecodeError:
-            raise InputError("A plan must be UTF-8 text.") from None
+            raise InputError("page.plan-not-utf-8") from None
         fault = find_syntax_error(text)
         if fault is not None:
             raise InputError(fault["text"])
@@ -339,7 +339,7 @@ class Projects:
     def open_sample(self, sample: str) -> Project:
         """Create a project with a sample table."""
         if sample not in SAMPLES:
-            raise InputError(f"The sample must be one of {', '.join(SAMPLES)}.")
+            raise InputError("page.unknown-sample", allowed=", ".join(SAMPLES))
         project = self.make(sample)
         if sample == "patients":
             from shoal.datasets.patients import FOLDER

@@ -32,9 +32,9 @@ def parse_body(body: bytes, fields: Mapping[str, Mapping[str, str]]) -> dict[str
         given = json.loads(body or b"{}", parse_constant=_refuse_constant, parse_float=_finite)
         json.dumps(given, ensure_ascii=False).encode()  # no half of a surrogate pair
     except (ValueError, RecursionError):
-        raise InputError("The body must be JSON.") from None
+        raise InputError("page.body-not-json") from None
     if not isinstance(given, dict):
-        raise InputError("The body must be a JSON object.")
+        raise InputError("page.body-not-an-object")
     values = {}
     for name, schema in fields.items():
         value = given.get(name)
@@ -42,7 +42,7 @@ def parse_body(body: bytes, fields: Mapping[str, Mapping[str, str]]) -> dict[str
             continue
         expected = _TYPES[schema["type"]]
         if not isinstance(value, expected) or (isinstance(value, bool) and bool not in expected):
-            raise InputError(f"The field {name} of the body must be of the type {schema['type']}.")
+            raise InputError("page.field-of-wrong-type", field=name, type=schema["type"])
         values[name] = value
     return values
 

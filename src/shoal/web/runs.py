@@ -114,7 +114,7 @@ class Runs:
         """
         waiting = [run for run in self.runs.values() if run.state == "running"]
         if len(waiting) >= MAX_ACTIVE_RUNS:
-            raise InputError("Too many runs are waiting; cancel some, or wait for them.")
+            raise InputError("page.too-many-runs")
         for old in [run for run in self.runs.values() if run.state != "running"][:-MAX_FINISHED_RUNS]:
             del self.runs[old.id]
         run = Run(secrets.token_urlsafe(12), project, str(job["action"]))

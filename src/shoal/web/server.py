@@ -116,9 +116,7 @@ def _projects_of_visitors(settings: Settings, opened: Path | None) -> dict[str, 
     for visitor in settings.visitors:
         own = root / visitor
         if own.is_symlink() or (own.exists() and not own.is_dir()):
-            raise InputError(
-                f"The folder of the visitor {visitor!r} must be a folder, and no link; choose another name."
-            )
+            raise InputError("page.visitor-folder-not-usable", visitor=visitor)
         own.mkdir(mode=0o700, exist_ok=True)
         made[visitor] = Projects(own, own / "shoal-projects", databases=databases)
     return made
@@ -203,4 +201,4 @@ def _listen(host: str, port: int) -> socket.socket:
         listener.listen(1024)
         return listener
     except OSError as error:
-        raise InputError(f"The port {port} of {host!r} cannot be had: {error.strerror}. Choose another.") from None
+        raise InputError("page.port-not-available", port=port, host=host, reason=error.strerror) from None

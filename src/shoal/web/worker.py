@@ -120,7 +120,7 @@ def _read(job: Job) -> tuple[Plan, Source]:
     """
     plan = confined_plan(**job["plan"])
     if plan.source is None:
-        raise PlanError("The plan must say where the table is ([source]).")
+        raise PlanError("plan.no-source")
     return plan, plan.source
 
 
@@ -268,7 +268,7 @@ def levels(job: Job, progress: EventWriter) -> dict[str, Any]:
     plan, source = _read(job)
     name = job["column"]
     if name not in plan.schema.columns:
-        raise PlanError("The plan has no such column.")
+        raise PlanError("page.no-such-column")
     with open_tables(plan.engine) as tables:
         column = tables.rows(source, [name])[0]
     known = [value for value in column.values if value is not None]
@@ -347,7 +347,7 @@ def release(job: Job, progress: EventWriter) -> dict[str, Any]:
 
     plan, _ = _read(job)
     if plan.output is None:
-        raise PlanError("The plan must say how the release is called ([output]).")
+        raise PlanError("plan.no-output")
     target = confine(Path(job["plan"]["root"]), Path(job["plan"]["folder"])) / plan.output.path.name
     by_levels = plan.method.name in ("full-domain", "levels")  # only such a recoding can be saved
     moved = replace(plan, output=replace(plan.output, path=target))

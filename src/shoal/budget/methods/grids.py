@@ -98,11 +98,7 @@ class _Grid(Method):
     def check(self, schema: Schema, model: AllOf) -> None:
         for name, column in schema.columns.items():
             if column.role in (Role.SENSITIVE, Role.OTHER):
-                raise RawColumnError(
-                    f"Everything that a {self.name} publishes must be part of the cell: column {name!r} of role "
-                    f"{column.role} would be published as it is, which voids rho. Make it a quasi-identifier with a "
-                    f"hierarchy, or an identifier, which is dropped."
-                )
+                raise RawColumnError("columns.published-raw", method=self.name, column=name, role=column.role)
         self.ranges(schema)
 
     def ranges(self, schema: Schema) -> tuple[tuple[int, int], ...]:
@@ -115,10 +111,7 @@ class _Grid(Method):
 
     def _range(self, name: str, schema: Schema) -> tuple[int, int]:
         if name not in self.levels:
-            raise RecodingNotPublicError(
-                f"The recoding of a grid release must be declared: every quasi-identifier needs its level in the plan. "
-                f"Column {name!r} has none. Add it to levels; level 0 publishes the value itself."
-            )
+            raise RecodingNotPublicError("method.level-missing", column=name)
         return _level(name, self.levels[name], schema)
 
     def fixed_levels(self, problem: Problem) -> tuple[int, ...]:
@@ -227,10 +220,7 @@ class PopulationGrid(_Grid):
 
     def __post_init__(self) -> None:
         if not self.universe:
-            raise UniverseError(
-                "A population grid must be told how many people of the universe each cell has: give universe as the "
-                "path of a CSV file with the cells and a count, or as a number that no cell is below."
-            )
+            raise UniverseError("method.universe-missing")
 
     @override
     def located(self, folder: Path) -> Self:
@@ -258,10 +248,7 @@ class PopulationGrid(_Grid):
         booking = ledger.book_population_release(self.k, f"{self.name}, k = {self.k}")
         recoding = cells.publish(problem, cells.size)
         if recoding is None:
-            raise InfeasibleError(
-                "No group meets the models of the plan at these levels, so that nothing would be published. The "
-                "release is booked in the ledger. Remove the models: the crowd of a population grid is in the universe."
-            )
+            raise InfeasibleError("release.no-group-at-levels")
         facts = GridFacts(at=recoding.facts, repeatable=True, booked=Booked(promise=promise, booking=booking))
         return replace(recoding, facts=facts)
 
@@ -285,16 +272,9 @@ class PopulationGrid(_Grid):
         promise = population_grid_check(np.asarray(counts or [0], np.int64), rows, self.k)
         undeclared = sum(not declared.get(cell) for cell in zip(*cells.labels, strict=True))
         if undeclared:
-            raise UniverseError(
-                f"Every row must lie in a cell in which the universe has people. Found "
-                f"{counted(undeclared, 'cell')} of the table with none in the declared counts. "
-                f"Check that the labels of the universe file are those of the levels."
-            )
+            raise UniverseError("budget.cell-not-in-universe", cells=counted(undeclared, "cell"))
         if status.m > promise.m:
-            raise UniverseError(
-                f"The ledger must not declare more candidates than there are: its m is {status.m}, but a universe of "
-                f"these counts leaves {promise.m}. A ledger with a smaller m is safe; this one is not."
-            )
+            raise UniverseError("budget.ledger-m-too-large", m=status.m, available=promise.m)
         return promise
 
     @property
@@ -346,15 +326,9 @@ class SampledGrid(_Grid):
         check_sampling_design(self.design)
         check_recoding_origin(_ORIGINS.get(str(self.choose), "other"))
         if (self.bound is None) == (self.rho is None):
-            raise ParameterError(
-                "A sampled grid must be given either bound (E, such as 2) or rho (such as '1/1000'); "
-                f"{'neither' if self.bound is None else 'both'} is. Give one."
-            )
+            raise ParameterError("method.bound-or-rho", given="neither" if self.bound is None else "both")
         if (self.choice is not None) != (self.choose == "private"):
-            raise ParameterError(
-                "choice must be given where the levels are chosen privately (choose = 'private'), and only there: "
-                "the E that the choice may use, such as 2."
-            )
+            raise ParameterError("method.choice-only-if-private")
         if self.bound is not None:
             check_sampling_rate(self.beta, self.bound)
         elif self.rho is not None:
@@ -375,10 +349,7 @@ class SampledGrid(_Grid):
         super().check(schema, model)
         candidates = math.prod(high - low + 1 for low, high in self.ranges(schema))
         if candidates > MAX_CANDIDATES:
-            raise PlanError(
-                f"A private choice must be among at most {MAX_CANDIDATES} recodings; these levels allow {candidates}. "
-                f"Narrow them: levels = {{ COLUMN = [lowest, highest] }}."
-            )
+            raise PlanError("method.too-many-recodings", most=MAX_CANDIDATES, found=candidates)
 
     @override
     def preflight(self) -> None:
@@ -425,11 +396,7 @@ class SampledGrid(_Grid):
         recoding = cells.publish(problem, sampled_grid_counts(cells.size, self.beta, self.k, source))
         if recoding is None:
             chosen = ", or a larger choice (less noise in the choice of levels)" if self.choice is not None else ""
-            raise InfeasibleError(
-                f"No cell has {self.k} sampled rows or more that meet the models, so that nothing would be published. "
-                f"The release is booked in the ledger, since its coins were tossed. Use higher levels (larger cells), "
-                f"a larger beta{chosen}."
-            )
+            raise InfeasibleError("release.no-cell-large-enough", k=self.k, advice=chosen)
         facts = GridFacts(
             at=recoding.facts,
             repeatable=False,
@@ -441,11 +408,7 @@ class SampledGrid(_Grid):
     @override
     def dry_run_variant(self) -> Method:
         if self.choose == "private":
-            raise PlanError(
-                "Levels that are chosen privately differ from run to run, by chance and not because of other rows: "
-                "there is nothing to rehearse. Write the levels of the release's answer (--json) into the plan, and "
-                "choose = 'declared'."
-            )
+            raise PlanError("budget.private-levels-not-repeatable")
         return super().dry_run_variant()
 
     def _ranges_of(self, problem: Problem) -> list[tuple[int, int]]:
@@ -484,7 +447,7 @@ def _level(name: str, given: object, schema: Schema, *, fixed: bool = True) -> t
         if 0 <= low <= high <= height:
             return low, high
     expected = "a whole number" if fixed else "a whole number, or a lowest and a highest,"
-    raise PlanError(f"The level of column {name!r} must be {expected} from 0 to {height}; found {given!r}.")
+    raise PlanError("method.level-out-of-range", column=name, expected=expected, highest=height, found=given)
 
 
 def _check_public(name: str, schema: Schema, highest: int) -> None:
@@ -494,10 +457,7 @@ def _check_public(name: str, schema: Schema, highest: int) -> None:
         return
     advice = getattr(hierarchy, "looks_at_data", BaseHierarchy.unknown)
     if advice is not None:
-        raise RecodingNotPublicError(
-            f"The labels of a grid release must follow from the plan and the row alone. The hierarchy of column "
-            f"{name!r} looks at the data: {advice}."
-        )
+        raise RecodingNotPublicError("hierarchies.looks-at-data", column=name, advice=advice)
 
 
 def _check_form(problem: Problem, ranges: Sequence[tuple[int, int]]) -> None:
@@ -513,10 +473,7 @@ def _check_form(problem: Problem, ranges: Sequence[tuple[int, int]]) -> None:
         broken = sum(number.denominator > 1 for number in as_numbers(dictionary.text, dictionary.name))
         if broken:
             raise RecodingNotPublicError(
-                f"The labels of a grid release must follow from the plan and the row alone. Intervals with whole ends "
-                f"are labelled in another way where a column has broken numbers, and column {dictionary.name!r} has "
-                f"{broken} distinct ones. Round them down to whole numbers first (this changes no interval), or give "
-                f"ends that are not whole."
+                "hierarchies.broken-numbers-in-whole-intervals", column=dictionary.name, found=broken
             )
 
 

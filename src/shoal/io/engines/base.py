@@ -47,7 +47,7 @@ def memory_bytes(text: str) -> int:
     """
     found = re.fullmatch(r"\s*(\d{1,12}(?:\.\d{1,9})?)\s*([kmgt]?)(i?)b?\s*", text.lower())
     if found is None or (found[3] and not found[2]):
-        raise PlanError(f"An amount of memory must be written like 4GB or 512MB; found {text!r}.")
+        raise PlanError("engine.memory-malformed", found=text)
     return int(float(found[1]) * (1024 if found[3] else 1000) ** " kmgt".index(found[2] or " "))
 
 
@@ -55,8 +55,7 @@ def check_memory(text: str) -> None:
     """Raise unless an engine can work within this amount of memory."""
     if not MIN_MEMORY_BYTES <= memory_bytes(text) <= MAX_MEMORY_BYTES:
         raise PlanError(
-            f"The memory of the engine must be from {MIN_MEMORY_BYTES >> 20}MiB to {MAX_MEMORY_BYTES >> 40}TiB; "
-            f"found {text!r}."
+            "engine.memory-out-of-range", least=MIN_MEMORY_BYTES >> 20, most=MAX_MEMORY_BYTES >> 40, found=text
         )
 
 
@@ -89,14 +88,12 @@ class EngineSettings(Validated):
         if self.memory is not None:
             check_memory(self.memory)
         if self.name is not None and self.name not in ENGINES:
-            raise PlanError(f"The engine must be one of {', '.join(ENGINES)}; found {self.name[:40]!r}.")
+            raise PlanError("engine.unknown", allowed=", ".join(ENGINES), found=self.name[:40])
         if self.name in (None, "duckdb") and (self.master is not None or self.options):
-            raise PlanError(
-                'Only the engine spark has a master and options; set name = "spark" in [engine], or --engine spark.'
-            )
+            raise PlanError("engine.spark-settings-without-spark")
         strange = [key for key in self.options if self.name == "spark" and not key.startswith("spark.")]
         if strange:
-            raise PlanError(f"The options of the engine must be settings of Spark, spark.NAME; found {strange[0]!r}.")
+            raise PlanError("engine.option-not-of-spark", found=strange[0])
 
     @property
     def here(self) -> EngineSettings:
@@ -166,11 +163,11 @@ class Source(Validated):
         if self.path is not None:
             refuse_address(self.path)
         if self.table is not None and self.query is not None:
-            raise PlanError("The source must have a table or a query, not both.")
+            raise PlanError("source.table-and-query")
         if self.path is not None and self.database is not None:
-            raise PlanError("The source must have a path or a database, not both.")
+            raise PlanError("source.path-and-database")
         if self.driver is not None and self.database is None:
-            raise PlanError('A driver is for a database; name one: database = "env:NAME" in [source].')
+            raise PlanError("source.driver-without-database")
 
     @property
     def options(self) -> Options:
@@ -185,7 +182,7 @@ class Source(Validated):
         """Raise if an option is set that the format does not support."""
         for name in ("sheet", "table", "query", "user_missing", "values"):
             if getattr(self, name) != getattr(Options, name) and name not in form.takes:
-                raise PlanError(f"The source is {form.title}, which has no {name!r}; remove it from [source].")
+                raise PlanError("source.option-not-of-format", format=form.title, option=name)
 
 
 @dataclass(frozen=True)
@@ -503,7 +500,7 @@ def check_time_zone(name: object) -> None:
             raise TypeError
         ZoneInfo(name)
     except (TypeError, ValueError, OSError, KeyError):  # the text may be a folder, or a path outside of the zone files
-        raise PlanError("The time zone must be a name such as UTC or Europe/Vienna.") from None
+        raise PlanError("source.unknown-time-zone") from None
 
 
 def column_in_message(names: Sequence[str], position: int, named: bool) -> str:
@@ -532,7 +529,7 @@ def require_columns(table: Relation, names: Sequence[str], what: str = "table") 
         if close:
             like = column_in_message(table.columns, table.columns.index(close[0]), table.named)
             hint = f"Did you mean {like}?"
-        raise TableError(f"The {what} has no column {name!r}. {hint}")
+        raise TableError("columns.not-in-table", table=what, column=name, hint=hint)
 
 
 def require_roles(table: Relation, names: Collection[str]) -> None:
@@ -543,10 +540,7 @@ def require_roles(table: Relation, names: Collection[str]) -> None:
             column_in_message(table.columns, position, table.named) for position in forgotten[:MAX_COLUMNS_IN_MESSAGE]
         )
         more = f" and {len(forgotten) - MAX_COLUMNS_IN_MESSAGE} more" if len(forgotten) > MAX_COLUMNS_IN_MESSAGE else ""
-        raise PlanError(
-            f"The plan must give every column a role; it says nothing of {called}{more}. Use drop to leave a "
-            f"column out, other to publish it as it is."
-        )
+        raise PlanError("columns.role-missing", columns=called, more=more)
 
 
 def check_names(names: Sequence[str], named: bool = False) -> None:
@@ -555,17 +549,14 @@ def check_names(names: Sequence[str], named: bool = False) -> None:
     ``named`` is as in :class:`Relation`.
     """
     if not names:
-        raise TableError("The table has no columns; at least one is needed.")
+        raise TableError("table.no-columns")
     counted = Counter(names)
     twice = [position for position, name in enumerate(names) if counted[name] > 1]
     if twice:
         called = ", ".join(
             dict.fromkeys(column_in_message(names, position, named) for position in twice[:MAX_COLUMNS_IN_MESSAGE])
         )
-        raise TableError(
-            f"Column names must differ; {len(twice)} columns share a name with another: {called}. Rename them (for "
-            f"a CSV: rename = true), or set header = false if the first line is a record."
-        )
+        raise TableError("table.column-names-equal", count=len(twice), columns=called)
     if any(not name for name in names):
         position = list(names).index("") + 1
-        raise TableError(f"Every column must have a name; column {position} has none. Name it, or set header = false.")
+        raise TableError("table.column-name-missing", position=position)

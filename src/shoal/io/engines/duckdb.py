@@ -98,9 +98,7 @@ class DuckDBEngine(SqlEngine):
             self._connection = duckdb.connect(":memory:", config=config)
         except duckdb.Error as error:
             self._spill.remove()
-            raise TableError(
-                f"The engine does not take these settings (memory {memory!r}, threads {threads!r})."
-            ) from error
+            raise TableError("engine.settings-not-accepted", memory=memory, threads=threads) from error
         self._made = 0
         self._memory = None if memory is None else memory_bytes(memory)
         self._unpacked: dict[Path, Path] = {}
@@ -155,10 +153,7 @@ class DuckDBEngine(SqlEngine):
         if query.flagged:
             ((position,),) = self._run(f"SELECT min({sql.column(len(query.names))}) FROM {name}").fetchall()
             if position is not None:
-                raise TableError(
-                    f"Column {query.names[position]!r} holds infinity or 24:00, which is no date and no time of a day. "
-                    f"Turn it into text by a query."
-                )
+                raise TableError("table.infinite-date", column=query.names[position])
         exact = {position: f"TRY_CAST({sql.column(position)} AS {kind})" for position, kind in query.kinds.items()}
         return self._view(sql.replaced(name, len(query.names), exact), query.names, named=True)
 
@@ -400,7 +395,7 @@ class DuckDBEngine(SqlEngine):
                     f"PREFIX {sql.literal(header.getvalue())}, SUFFIX '\n')"
                 )
         except (OSError, duckdb.IOException) as error:
-            raise OutputError(f"The release cannot be written to {str(path.parent)!r}: {_reason(error)}") from None
+            raise OutputError("output.release-not-written", directory=str(path.parent), reason=_reason(error)) from None
         return Source(path, csv=RELEASED)
 
     def _write_other(self, form: Format, table: Relation, path: Path, writing: Writing = PLAIN) -> Source:
@@ -415,11 +410,9 @@ class DuckDBEngine(SqlEngine):
         except (ShoalError, MemoryError):
             raise
         except OSError as error:
-            raise OutputError(f"The release cannot be written to {str(path.parent)!r}: {_reason(error)}") from None
+            raise OutputError("output.release-not-written", directory=str(path.parent), reason=_reason(error)) from None
         except Exception as error:
-            raise OutputError(
-                f"The release cannot be written as {form.title} ({type(error).__name__}). Write it as CSV or Parquet."
-            ) from None
+            raise OutputError("output.format-not-written", format=form.title, reason=type(error).__name__) from None
 
     def sample(self, table: Relation, rows: int) -> pa.Table:
         """Return a reproducible sample, chosen by row number alone."""
@@ -530,9 +523,7 @@ def frame_to_arrow(frame: Any) -> pa.Table:
             wrapped = wrapped.collect()
         names = tuple(map(str, wrapped.columns))
     except TypeError:
-        raise TableError(
-            f"A table must be a path, or a pandas, Polars, PyArrow or DuckDB object; found {type(frame).__name__}."
-        ) from None
+        raise TableError("table.unknown-kind", found=type(frame).__name__) from None
     except nw.exceptions.DuplicateError:
         check_names(tuple(map(str, frame.columns)), named=True)
         raise
@@ -581,13 +572,9 @@ def as_cells(schema: pa.Schema, missing: tuple[str, ...], with_nan: Collection[s
         name = sql.column(position)
         value_type = part.type.value_type if pa.types.is_dictionary(part.type) else part.type
         if pa.types.is_nested(value_type):
-            raise TableError(
-                f"Column {part.name!r} holds {value_type}; only plain values can be anonymized. Unnest it first."
-            )
+            raise TableError("table.nested-column", column=part.name, type=value_type)
         if pa.types.is_decimal256(value_type) or not any(is_kind(value_type) for is_kind in _PLAIN):
-            raise TableError(
-                f"Column {part.name!r} holds {value_type}, which has no text. Convert it to text or numbers."
-            )
+            raise TableError("table.column-without-text", column=part.name, type=value_type)
         cell = name
         if pa.types.is_null(value_type):
             cell = f"CAST({name} AS VARCHAR)"
@@ -610,9 +597,9 @@ def _require_file(path: Path) -> None:
         kind = path.stat().st_mode
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "its name is not a name of a file"
-        raise TableError(f"File {str(path)!r} cannot be read: {reason}. Check the path.") from None
+        raise TableError("source.not-readable", file=str(path), reason=reason) from None
     if not stat.S_ISREG(kind):
-        raise TableError(f"The source {str(path)!r} must be a file or a directory; copy it to a file first.")
+        raise TableError("source.not-a-file", path=str(path))
 
 
 def _identifier(name: str) -> str:

@@ -112,10 +112,7 @@ class SparkEngine(SqlEngine):
         if frame is None:
             self._open = open_session(settings)
         elif "connect" in type(frame).__module__:
-            raise TableError(
-                "The table must be a DataFrame of a classic Spark session; this one is of Spark Connect. Run shoal on "
-                "the driver itself (on Databricks: a cluster with dedicated access)."
-            )
+            raise TableError("engine.spark-connect")
         else:
             require_pyspark()
             self._open = OpenSession(frame.sparkSession)
@@ -258,10 +255,14 @@ class SparkEngine(SqlEngine):
         )
         advice = fill_template(instead, {"columns": named})
         raise TableError(
-            f"The table has {found['n']:,} {what}, {values >> 20:,} MB; the driver, which decides, has room for "
-            f"{memory.result >> 20:,} MB in its Java, and for {memory.python >> 20:,} MB beside it, where "
-            f"{needed >> 20:,} MB are needed. {advice} Or give the driver more memory "
-            f"([engine] memory; spark.driver.memory and spark.driver.maxResultSize of a running session)."
+            "engine.driver-memory-too-small",
+            count=found["n"],
+            what=what,
+            size=values >> 20,
+            java_room=memory.result >> 20,
+            python_room=memory.python >> 20,
+            needed=needed >> 20,
+            advice=advice,
         )
 
     def distributed_frequencies(self, table: Relation, positions: Sequence[int]) -> SparkDistributedTable:
@@ -303,9 +304,7 @@ class SparkEngine(SqlEngine):
 
         The numbers must not depend on the content of the rows.
         """
-        raise TableError(
-            "The rows of a person are chosen by their numbers, which those on Spark do not have. Use the engine duckdb."
-        )
+        raise TableError("engine.spark-rows-without-numbers")
 
     def _matching(self) -> DuckDBEngine:
         """Return the DuckDB engine that compares values with declared ones.
@@ -352,7 +351,9 @@ class SparkEngine(SqlEngine):
                 self._run(lambda: writer.save(path.resolve().as_uri()))
             _tidy(path, form)
         except OSError as error:
-            raise OutputError(f"The release cannot be written to {str(path.parent)!r}: {error.strerror}.") from None
+            raise OutputError(
+                "output.spark-release-not-written", directory=str(path.parent), reason=error.strerror
+            ) from None
         return Source(path, csv=RELEASED)
 
     def sample(self, table: Relation, rows: int) -> pa.Table:
@@ -529,9 +530,9 @@ def _written(name: str, kind: str) -> str:
 def _cell(name: str, kind: str, column: str, missing: Sequence[str], source: Source) -> str:
     """Return a column as read: plain values, with NaN and markers as missing."""
     if kind.startswith(("array", "map", "struct", "variant")):
-        raise TableError(f"Column {column!r} holds {kind}; only plain values can be anonymized. Unnest it first.")
+        raise TableError("table.nested-column", column=column, type=kind)
     if kind.startswith(("binary", "interval", "geo")):
-        raise TableError(f"Column {column!r} holds {kind}, which has no text. Convert it to text or numbers.")
+        raise TableError("table.column-without-text", column=column, type=kind)
     cell = name
     if kind == "void":
         cell = f"CAST({name} AS STRING)"

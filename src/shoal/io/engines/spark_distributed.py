@@ -221,9 +221,7 @@ def _without_pandas_warnings() -> Iterator[None]:
         try:
             yield
         except PySparkImportError:
-            raise InputError(
-                "PySpark needs pandas to run blocks on its executors: pip install 'shoal[spark,pandas]' there and here."
-            ) from None
+            raise InputError("engine.pandas-missing") from None
 
 
 def _mapped(frame: DataFrame, function: Callable[[Iterator[pa.RecordBatch]], Any], schema: Any) -> DataFrame:

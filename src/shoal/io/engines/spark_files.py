@@ -36,21 +36,18 @@ def open_files(
     The folders of a partitioned directory (``year=2024/``) become columns of text after those of the files.
     """
     if "://" in str(path) or ":/" in str(path):
-        raise TableError(
-            "The source must be a path of a file system that the driver and the executors share, not a URL. Read it "
-            "with Spark, and give the frame to shoal.anonymize."
-        )
+        raise TableError("engine.spark-source-is-url")
     try:
         kind = path.stat().st_mode
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "its name is not a name of a file"
-        raise TableError(f"File {str(path)!r} cannot be read: {reason}. Check the path.") from None
+        raise TableError("source.not-readable", file=str(path), reason=reason) from None
     if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
-        raise TableError(f"The source {str(path)!r} must be a file or a directory; copy it to a file first.")
+        raise TableError("source.not-a-file", path=str(path))
     if path.is_file() and (found := format_of(path, source.format)).name not in FORMATS:
-        raise TableError(f"Spark reads CSV and Parquet; {path.name!r} is {found.title}. Use the engine duckdb for it.")
+        raise TableError("engine.spark-format-not-read", file=path.name, format=found.title)
     if source.csv.foreign_numbers:
-        raise TableError("Spark reads no decimal commas or thousands separators. Use the engine duckdb.")
+        raise TableError("engine.spark-number-style-not-read")
     form = _format(path, source.format)
     files = [path] if path.is_file() else _files(path, form)
     folders = [file.relative_to(path).parts[:-1] for file in files] if path.is_dir() else [()]
@@ -63,7 +60,7 @@ def open_files(
         names = tuple(common_schema(files, widen=False).names)
         check_names(names, named=True)
         if len({name.lower() for name in names}) < len(names) and spark.conf.get("spark.sql.caseSensitive") != "true":
-            raise TableError("Columns differ in nothing but case; set spark.sql.caseSensitive to true in this session.")
+            raise TableError("engine.spark-case-insensitive")
         frame = reader.parquet(location)
         if not partitioned:
             # not selectExpr: in an expression Spark would replace ${name} by a setting
@@ -85,7 +82,7 @@ def _format(path: Path, given: str | None) -> str:
         for form in FORMATS:
             if next(_visible(path, form), None) is not None:
                 return form
-        raise TableError(f"Directory {str(path)!r} holds no file that ends in .parquet or .csv.")
+        raise TableError("files.spark-directory-without-table", directory=str(path))
     return "csv"
 
 
@@ -105,7 +102,7 @@ def _visible(path: Path, form: str) -> Any:
 def _files(path: Path, form: str) -> list[Path]:
     files = sorted(_visible(path, form))
     if not files:
-        raise TableError(f"Directory {str(path)!r} holds no file that ends in .{form}.")
+        raise TableError("files.spark-directory-without-format", directory=str(path), format=form)
     return files
 
 
@@ -115,10 +112,7 @@ def _partitioned(path: Path, folders: Sequence[tuple[str, ...]]) -> tuple[str, .
     if not any(name for parts in keys for name in parts):
         return ()
     if len(keys) > 1 or "" in next(iter(keys)):
-        raise TableError(
-            f"Directory {str(path)!r} is partitioned in more than one way; every file must stand in folders of the "
-            f"same columns (name=value)."
-        )
+        raise TableError("files.spark-partitions-differ", directory=str(path))
     return next(iter(keys))
 
 
@@ -126,7 +120,7 @@ def _csv_form(files: Sequence[Path], given: CsvFormat) -> CsvFormat:
     """Detect the CSV format in the first file; the others must match it."""
     form = detect(files[0], given)
     if form.encoding not in ENCODINGS:
-        raise TableError(f"Spark cannot read {form.encoding} text; convert the file to UTF-8 first.")
+        raise TableError("engine.spark-encoding-not-read", encoding=form.encoding)
     check_same_header(files, form)
     return form
 
@@ -141,9 +135,9 @@ def _open_csv(spark: SparkSession, reader: Any, location: str, form: CsvFormat, 
     text = lines.text(location).toDF("line")
     (seen,) = text.selectExpr(*sql.line_checks(quote)).collect()
     if seen["nul"]:
-        raise TableError("A file of the source holds a NUL byte; a text table cannot. Remove it.")
+        raise TableError("files.spark-nul-byte")
     if form.encoding == "utf-8" and not seen["utf8"]:
-        raise TableError('A file of the source is not UTF-8 text. Set its encoding, for example encoding = "latin-1".')
+        raise TableError("files.spark-not-utf8")
     schema = StructType([StructField(f"file column {number}", StringType()) for number in range(len(form.names))])
     frame: DataFrame = (
         reader.schema(schema)

@@ -150,10 +150,7 @@ def start_session(master: str, memory: str | None, options: Mapping[str, str]) -
         locked.remove()
         if not isinstance(error, PySparkException) and "Py4J" not in type(error).__name__:
             raise
-        raise InputError(
-            f"Spark cannot be started on {master!r}{reason}. Check the master, the memory and the options of [engine]; "
-            f"SHOAL_DEBUG=1 shows Spark's log."
-        ) from None
+        raise InputError("engine.spark-not-started", master=master, reason=reason) from None
     if on_this_machine and "PYSPARK_PYTHON" not in os.environ:
         context.pythonExec = sys.executable  # Spark runs functions with this Python, not with any on the path
     with contextlib.suppress(ValueError):  # not in the main thread, where Spark sets no handler either
@@ -200,7 +197,7 @@ def require_pyspark() -> None:
             with contextlib.suppress(ImportError):
                 import pyspark.testing.utils  # noqa: F401
     except ImportError:
-        raise InputError("The engine spark needs PySpark 4: pip install 'shoal[spark]'.") from None
+        raise InputError("engine.pyspark-missing") from None
 
 
 def require_java() -> None:
@@ -212,11 +209,11 @@ def require_java() -> None:
             raise FileNotFoundError
         version_output = subprocess.run([java, "-version"], capture_output=True, text=True, check=False, timeout=60)
     except (OSError, subprocess.TimeoutExpired):
-        raise InputError(f"Spark needs Java, and none was found: {INSTALL_JAVA}.") from None
+        raise InputError("engine.java-missing", advice=INSTALL_JAVA) from None
     version = re.search(r'version "(?:1\.)?(\d+)', version_output.stderr + version_output.stdout)
     if version is None or int(version.group(1)) < OLDEST_JAVA:
         which = "one that does not say its version" if version is None else f"Java {version.group(1)}"
-        raise InputError(f"Spark needs Java {OLDEST_JAVA} or later; found {which}: {INSTALL_JAVA}.")
+        raise InputError("engine.java-too-old", oldest=OLDEST_JAVA, found=which, advice=INSTALL_JAVA)
 
 
 def megabytes(text: str) -> int:
@@ -227,5 +224,5 @@ def megabytes(text: str) -> int:
     """
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT])i?B?\s*", text, re.IGNORECASE)
     if not found or (amount := int(float(found.group(1)) * UNITS[found.group(2).upper()])) < 1:
-        raise PlanError(f"An amount of memory must be written like 4GB or 512MB; found {text!r}.")
+        raise PlanError("engine.memory-malformed", found=text)
     return amount

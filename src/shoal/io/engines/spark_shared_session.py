@@ -80,10 +80,7 @@ def open_session(settings: EngineSettings) -> OpenSession:
             _own.end()
         if _own.started is not None and (reason := _difference(settings, _own.started)):
             if _own.started.users:
-                raise PlanError(
-                    f"A Spark session is already running, on {_own.started.master!r}; {reason}. Leave it out of the "
-                    f"settings of the engine to use that session, or end the session first."
-                )
+                raise PlanError("engine.session-started-otherwise", running=_own.started.master, reason=reason)
             _own.end()
         if _own.started is None:
             if (running := _running()) is not None:
@@ -143,10 +140,7 @@ def _use_running(running: Any, settings: EngineSettings) -> OpenSession:
         return OpenSession(running.getOrCreate())
     found = running.sparkContext.master
     if settings.master not in (None, found):
-        raise PlanError(
-            f"A Spark session is already running, on {found!r}; it cannot be moved to {settings.master!r}. Leave the "
-            f"master out to use it, or stop it first."
-        )
+        raise PlanError("engine.session-on-other-master", running=found, master=settings.master)
     return OpenSession(running)
 
 

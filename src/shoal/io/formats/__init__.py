@@ -178,7 +178,7 @@ def format_named(name: str) -> Format:
         return FORMATS[name]
     close = difflib.get_close_matches(name, FORMATS, 1)
     hint = f" Did you mean {close[0]!r}?" if close else ""
-    raise PlanError(f"The format must be one of {', '.join(FORMATS)}; found {name[:40]!r}.{hint}")
+    raise PlanError("files.unknown-format", allowed=", ".join(FORMATS), found=name[:40], hint=hint)
 
 
 def format_of(path: Path, given: str | None = None) -> Format:
@@ -193,12 +193,11 @@ def format_of(path: Path, given: str | None = None) -> Format:
         begun = _by_content(path, _candidate_formats() if named is None else FORMATS.own.values())
         if begun is not None and named is not None and named.name == "csv":
             raise TableError(
-                f"File {path.name!r} is named like a CSV, but its first bytes are those of {begun.title}. Name it "
-                f'{begun.suffixes[0]}, or set format = "{begun.name}".'
+                "files.not-csv-inside", file=path.name, format=begun.title, ending=begun.suffixes[0], name=begun.name
             )
         form = named or begun or FORMATS["csv"]
     if not form.reads:
-        raise TableError(f"{form.title} is written, not read; convert {path.name!r} to another format.")
+        raise TableError("files.format-only-written", format=form.title, file=path.name)
     return form
 
 
@@ -207,7 +206,9 @@ def writer_of(path: Path, given: str | None = None) -> Format:
     form = format_named(given) if given is not None else _by_suffix(path)
     if form is None or not form.writes or (given is None and path.suffix.lower() not in _written(form)):
         writable = [suffix for one in FORMATS.own.values() for suffix in _written(one)]
-        raise OutputError(f"The output {path.name!r} must end in {', '.join(writable[:-1])} or {writable[-1]}.")
+        raise OutputError(
+            "output.unknown-ending", file=path.name, allowed=", ".join(writable[:-1]), last_allowed=writable[-1]
+        )
     require_packages(form)
     return form
 
@@ -224,10 +225,7 @@ def require_packages(form: Format) -> None:
     """Raise if packages of a format are missing; name what to install."""
     lacking = [name for name in form.packages if find_spec(name) is None]
     if lacking:
-        raise TableError(
-            f"{form.title} files need what is not installed: {', '.join(lacking)}. Install it with: "
-            f"pip install 'shoal[{form.extra}]'"
-        )
+        raise TableError("files.package-missing", format=form.title, packages=", ".join(lacking), extra=form.extra)
 
 
 def _by_suffix(path: Path) -> Format | None:

@@ -28,7 +28,7 @@ BATCH_ROWS = 1 << 16
 def query_database(database: str, driver: str, table: str | None, query: str | None) -> Iterator[pa.RecordBatchReader]:
     """Stream a table of a database, or the result of a query."""
     if (table is None) == (query is None):
-        raise PlanError('A database needs table = "schema.name" or query = "..." in [source].')
+        raise PlanError("databases.table-or-query-missing")
     statement = query if query is not None else f"SELECT * FROM {TableName.of(table or '').quoted}"
     address = address_in(database)
     broken: list[Exception] = []
@@ -41,18 +41,15 @@ def query_database(database: str, driver: str, table: str | None, query: str | N
         except Exception as error:
             if not broken and not isinstance(error, _errors()):
                 raise
-            raise TableError(
-                f"The database cannot be read by the driver {driver!r}: it is not reached, does not let this user in, "
-                f"or does not understand the query. Try the same with the driver alone."
-            ) from None
+            raise TableError("databases.driver-cannot-read", driver=driver) from None
 
 
 def _adbc(address: str, driver: str, statement: str | None, stack: ExitStack) -> pa.RecordBatchReader:
     # no path of a library: the driver manager would load it
     if not re.fullmatch(r"[a-z][a-z0-9_]*", driver) or driver == "manager":
-        raise PlanError("A driver must be a name of small letters, digits and _, such as sqlite; found another text.")
+        raise PlanError("databases.driver-name-malformed")
     if find_spec("adbc_driver_manager") is None:
-        raise PlanError("Other databases need ADBC. Install it with: pip install 'shoal[postgres]'")
+        raise PlanError("databases.adbc-missing")
     if find_spec(f"adbc_driver_{driver}") is not None:
         connection = importlib.import_module(f"adbc_driver_{driver}.dbapi").connect(address)
     else:
@@ -63,10 +60,7 @@ def _adbc(address: str, driver: str, statement: str | None, stack: ExitStack) ->
         except dbapi.Error as error:
             if "NOT_FOUND" not in str(error):
                 raise
-            raise PlanError(
-                f"There is no driver {driver!r}. Install its package (pip install adbc-driver-{driver}), or let ADBC's "
-                f"driver manager know one of this name."
-            ) from None
+            raise PlanError("databases.unknown-driver", driver=driver, package=driver) from None
     stack.enter_context(connection)  # closing it undoes what is not committed
     cursor = stack.enter_context(connection.cursor())
     cursor.execute(statement)
@@ -76,7 +70,7 @@ def _adbc(address: str, driver: str, statement: str | None, stack: ExitStack) ->
 
 def _odbc(address: str, statement: str | None) -> pa.RecordBatchReader:
     if find_spec("arrow_odbc") is None:
-        raise PlanError("ODBC needs the package arrow-odbc, which is not installed. Install it: pip install arrow-odbc")
+        raise PlanError("databases.odbc-missing")
     found: Any = importlib.import_module("arrow_odbc").read_arrow_batches_from_odbc(
         query=statement, connection_string=address, batch_size=BATCH_ROWS
     )

@@ -57,12 +57,10 @@ def unpack_to_file(path: Path, target: Path) -> Path:
     except (OSError, EOFError, zlib.error) as error:
         target.unlink(missing_ok=True)
         if getattr(error, "errno", None) is not None:
-            raise TableError(f"{what} cannot be unpacked: {getattr(error, 'strerror', None)}.") from None
-        raise TableError(
-            f"{what} is a compressed file that is damaged or cut off; it cannot be unpacked to its end. Fetch it anew."
-        ) from None
+            raise TableError("files.not-unpacked", file=what, reason=getattr(error, "strerror", None)) from None
+        raise TableError("files.compressed-damaged", file=what) from None
     if compression_of(target) is not None:
-        raise TableError(f"{what} is compressed more than once; unpack it first.")
+        raise TableError("files.compressed-twice", file=what)
     return target
 
 
@@ -87,7 +85,7 @@ class _Recoded:
         try:
             return self.file.read(size).decode("cp1252").encode("utf-8")
         except UnicodeDecodeError as error:
-            raise TableError(f"File {self.name!r} is not cp1252 text (byte {before + error.start}).") from None
+            raise TableError("files.not-cp1252", file=self.name, position=before + error.start) from None
 
 
 def _opened(path: Path, kind: str | None) -> Any:
@@ -108,10 +106,7 @@ def copy_blocks(source: IO[bytes], target: Path, what: str, max_bytes: int | Non
         while block := source.read(BLOCK_BYTES):
             written += len(block)
             if max_bytes is not None and written > max_bytes:
-                raise TableError(
-                    f"{what} grows to more than {MAX_EXPANSION} times its size when it is unpacked, as no table does. "
-                    f"If it is one, unpack it first."
-                )
+                raise TableError("files.unpacks-too-large", file=what, most=MAX_EXPANSION)
             if written % (64 * BLOCK_BYTES) < BLOCK_BYTES and shutil.disk_usage(target.parent).free < MIN_FREE_BYTES:
-                raise TableError(f"{what} does not fit on the disk of temporary files. Set TMPDIR to a larger one.")
+                raise TableError("files.temporary-disk-full", file=what)
             file.write(block)

@@ -80,11 +80,11 @@ class CsvFormat(Validated):
     def __post_init__(self) -> None:
         for name, sign in (("delimiter", self.delimiter), ("quote", self.quote)):
             if sign is not None and (len(sign) != 1 or sign in "\r\n\0"):
-                raise TableError(f"The {name} of a CSV file must be one character within a line; found {sign!r}.")
+                raise TableError("files.sign-not-one-character", option=name, found=sign)
         if self.delimiter is not None and self.delimiter == (self.quote or '"'):
-            raise TableError(f"Delimiter and quote of a CSV file must differ; both are {self.delimiter!r}.")
+            raise TableError("files.delimiter-is-quote", found=self.delimiter)
         if self.thousands is not None and self.thousands == (self.decimal or "."):
-            raise TableError(f"Decimal and thousands separator of a CSV file must differ; both are {self.thousands!r}.")
+            raise TableError("files.decimal-is-thousands", found=self.thousands)
 
     @property
     def foreign_numbers(self) -> bool:
@@ -100,9 +100,9 @@ def detect(path: Path, given: CsvFormat) -> CsvFormat:
     """Detect what the user left open, and read the column names."""
     head = _read_head(path)
     if not head:
-        raise TableError(f"File {path.name!r} is empty; a table with a header and at least one row is needed.")
+        raise TableError("files.empty", file=path.name)
     if head.startswith(COMPRESSED):
-        raise TableError(f"File {path.name!r} is compressed; a text table is needed. Decompress it first.")
+        raise TableError("files.compressed", file=path.name)
     encoding = _encoding_of(path, head, given.encoding)
     if encoding != "utf-16":
         _refuse_nul(path)
@@ -112,12 +112,9 @@ def detect(path: Path, given: CsvFormat) -> CsvFormat:
     delimiter = given.delimiter or _delimiter_of(sample, quote, complete)
     records = _records(sample, delimiter, quote, complete)
     if not records:
-        raise TableError(f"File {path.name!r} has no record; a header and at least one row are needed.")
+        raise TableError("files.no-record", file=path.name)
     if len(records[0]) > MAX_COLUMNS or (len(records) == 1 and not complete):
-        raise TableError(
-            f"File {path.name!r} must have at most {MAX_COLUMNS:,} columns, with a first record of less than "
-            f"{SAMPLE_BYTES:,} bytes; it has more. Check the delimiter, or leave columns out."
-        )
+        raise TableError("files.too-many-columns", file=path.name, columns=MAX_COLUMNS, bytes=SAMPLE_BYTES)
     header = _has_header(records) if given.header is None else given.header
     if header:
         refuse_carriage_returns(records[0], TableError)
@@ -127,9 +124,7 @@ def detect(path: Path, given: CsvFormat) -> CsvFormat:
         else tuple(f"column{position}" for position in range(1, len(records[0]) + 1))
     )
     if len(names) != len(records[0]):
-        raise TableError(
-            f"File {path.name!r} has {len(records[0])} columns, but {len(names)} names were given; give one for each."
-        )
+        raise TableError("files.names-do-not-fit", file=path.name, columns=len(records[0]), names=len(names))
     if given.rename:
         names = rename_duplicates(names)
     skip = _blank_lines(sample)
@@ -184,9 +179,7 @@ def first_record(path: Path, form: CsvFormat) -> list[str]:
             records = csv.reader(text, delimiter=form.delimiter or ",", quotechar=form.quote or '"')
             return next((record for record in records if record), [])
     except (OSError, UnicodeDecodeError, csv.Error):
-        raise TableError(
-            f"File {path.name!r} is not {form.encoding} text like the first. Convert it, or set the encoding of all."
-        ) from None
+        raise TableError("files.encodings-differ", file=path.name, encoding=form.encoding) from None
 
 
 def check_same_header(files: Sequence[Path], form: CsvFormat) -> None:
@@ -196,10 +189,7 @@ def check_same_header(files: Sequence[Path], form: CsvFormat) -> None:
     first = first_record(files[0], form)
     differs = [file.name for file in files[1:] if first_record(file, form) != first]
     if differs:
-        raise TableError(
-            f"All files of a table must have the same header; {len(differs)} of {len(files)} differ from the first, "
-            f"for example {differs[0]!r}."
-        )
+        raise TableError("files.headers-differ", differing=len(differs), files=len(files), example=differs[0])
 
 
 def _read_head(path: Path) -> bytes:
@@ -207,7 +197,7 @@ def _read_head(path: Path) -> bytes:
         with path.open("rb") as file:
             return file.read(SAMPLE_BYTES)
     except OSError as error:
-        raise TableError(f"File {str(path)!r} cannot be read: {error.strerror}.") from None
+        raise TableError("files.not-readable", file=str(path), reason=error.strerror) from None
 
 
 def _encoding_of(path: Path, head: bytes, given: str | None) -> str:
@@ -217,11 +207,9 @@ def _encoding_of(path: Path, head: bytes, given: str | None) -> str:
     except LookupError:
         name = ""
     if name == "utf-16-be" or (head.startswith(codecs.BOM_UTF16_BE) and (not given or name == "utf-16")):
-        raise TableError(f"File {path.name!r} is big-endian UTF-16, which cannot be read; convert it to UTF-8 first.")
+        raise TableError("files.big-endian-utf16", file=path.name)
     if name not in ENCODINGS:
-        raise TableError(
-            f"Encoding {given!r} cannot be read; convert the file to UTF-8, or use utf-16, latin-1 or cp1252."
-        )
+        raise TableError("files.unknown-encoding", found=given)
     return ENCODINGS[name]
 
 
@@ -233,10 +221,7 @@ def _decode(path: Path, head: bytes, encoding: str, complete: bool) -> str:
     try:
         return codecs.getincrementaldecoder(codec)().decode(head, final=complete)
     except UnicodeDecodeError as error:
-        raise TableError(
-            f"File {path.name!r} is not {encoding} text (byte {error.start}). Say its encoding: in a plan "
-            f'encoding = "latin-1" under [source], on the command line --encoding latin-1.'
-        ) from None
+        raise TableError("files.wrong-encoding", file=path.name, encoding=encoding, position=error.start) from None
 
 
 def is_cp1252(encoding: str | None) -> bool:
@@ -293,10 +278,7 @@ def _refuse_nul(path: Path) -> None:
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
         position = content.find(b"\0")
     if position >= 0:
-        raise TableError(
-            f"File {path.name!r} holds a NUL byte (at byte {position}); a text table cannot. Remove it, or set the "
-            f'encoding ("utf-16") if the file is not UTF-8.'
-        )
+        raise TableError("files.nul-byte", file=path.name, position=position)
 
 
 def _records(sample: str, delimiter: str, quote: str, complete: bool) -> list[list[str]]:

@@ -33,7 +33,7 @@ def load(path: Path, options: Options) -> tuple[Any, Mapping[str, ColumnLabels]]
     try:
         batches = connection.sql(question).to_arrow_reader(BATCH_ROWS)
     except (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException):
-        raise PlanError("The query of the source is not one that DuckDB understands; try it there first.") from None
+        raise PlanError("databases.duckdb-query-not-understood") from None
     return (batches if options.schema is None else cast_to_schema(batches.read_all(), options.schema)), {}
 
 
@@ -66,7 +66,7 @@ def _quoted(name: str) -> str:
 def write(table: pa.Table, path: Path, writing: Writing) -> Options:
     """Write a database of one table; return the options to read it back."""
     if len({name.lower() for name in table.column_names}) < len(table.column_names):
-        raise OutputError("Columns of a DuckDB table must differ in more than case. Rename them, or write Parquet.")
+        raise OutputError("output.duckdb-names-differ-in-case-only")
     with duckdb.connect(str(path), config={"autoinstall_known_extensions": False}) as connection:
         connection.register("released", table)
         name = _quoted(writing.table or RELEASE)

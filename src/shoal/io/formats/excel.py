@@ -67,10 +67,7 @@ def load(path: Path, options: Options) -> tuple[pa.Table, Mapping[str, ColumnLab
     elif wanted in sheets:
         chosen = wanted
     else:
-        raise TableError(
-            f"Workbook {path.name!r} has {counted(len(sheets), 'sheet')}, and none that is {wanted!r}; set sheet to "
-            f"the name of one, or to its number from 1."
-        )
+        raise TableError("files.sheet-not-found", file=path.name, sheets=counted(len(sheets), "sheet"), found=wanted)
     dtypes = None if options.schema is None else [_kind(part.type) for part in options.schema]
     # infer types from all rows: with those of a sample, other values would become missing
     sheet = book.load_sheet(
@@ -182,17 +179,11 @@ def _check_size(path: Path) -> None:
         return  # an old workbook, or none; its reader raises
     unpacked = sum(part.file_size for part in listed)
     if unpacked > MAX_UNPACKED_BYTES:
-        raise TableError(
-            f"Workbook {path.name!r} would be larger than {MAX_UNPACKED_BYTES >> 30} GiB when unpacked, as no sheet "
-            f"that fits into its limits is. Save the table as CSV."
-        )
+        raise TableError("files.workbook-too-large", file=path.name, gigabytes=MAX_UNPACKED_BYTES >> 30)
     if unpacked > max(ALWAYS_ALLOWED_BYTES, MAX_EXPANSION * path.stat().st_size):
-        raise TableError(
-            f"Workbook {path.name!r} grows to more than {MAX_EXPANSION} times its size when it is unpacked, as no "
-            f"table does. Save it anew, or as CSV."
-        )
+        raise TableError("files.workbook-unpacks-too-large", file=path.name, most=MAX_EXPANSION)
     if not any(part.filename in ("xl/workbook.xml", "xl/workbook.bin", "content.xml") for part in listed):
-        raise TableError(f"File {path.name!r} is a zip archive, and no workbook; unpack it first.")
+        raise TableError("files.zip-not-workbook", file=path.name)
 
 
 def _kind(kind: pa.DataType) -> str:
@@ -209,8 +200,11 @@ def write(table: pa.Table, path: Path, writing: Writing) -> Options:
 
     if table.num_rows > MAX_ROWS or table.num_columns > MAX_COLUMNS:
         raise OutputError(
-            f"A sheet of a workbook has room for {MAX_ROWS:,} rows and {MAX_COLUMNS:,} columns; the release has "
-            f"{table.num_rows:,} and {table.num_columns:,}. Write it as CSV or Parquet."
+            "output.too-large-for-sheet",
+            most_rows=MAX_ROWS,
+            most_columns=MAX_COLUMNS,
+            rows=table.num_rows,
+            columns=table.num_columns,
         )
     table = _holdable(table)
     with xlsxwriter.Workbook(str(path), {"constant_memory": True, "in_memory": False}) as book:
@@ -257,8 +251,5 @@ def _holdable(table: pa.Table) -> pa.Table:
             fits = pa.types.is_boolean(kind)
         columns.append(column if fits else column.cast(pa.string()))
         if not fits and (pc.max(pc.utf8_length(columns[-1])).as_py() or 0) > MAX_CELL_CHARACTERS:
-            raise OutputError(
-                f"Column {part.name!r} has texts of more than {MAX_CELL_CHARACTERS:,} characters, which no cell of a "
-                f"workbook holds. Write the release as CSV or Parquet."
-            )
+            raise OutputError("output.text-too-long-for-sheet", column=part.name, characters=MAX_CELL_CHARACTERS)
     return pa.table(columns, names=table.column_names)

@@ -30,6 +30,6 @@ def whole_numbers(table: pa.Table) -> pa.Table:
 def cast_to_schema(table: pa.Table, schema: pa.Schema) -> pa.Table:
     """Cast a table that was read back to the types it was written from."""
     if table.num_columns != len(schema):
-        raise TableError("What was written has another number of columns when it is read back.")
+        raise TableError("verification.columns-differ-on-reading")
     columns = [column.cast(part.type) for column, part in zip(table.columns, schema, strict=True)]
     return pa.table(columns, schema=pa.schema([pa.field(part.name, part.type) for part in schema]))

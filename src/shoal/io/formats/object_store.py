@@ -66,7 +66,7 @@ class Store:
         except (OSError, ValueError, NotImplementedError) as error:
             text = str(error)
             reason = next((words for sign, words in REASONS.items() if sign in text), "it refused, or was not reached")
-            raise self._fault(f"The object store cannot {what}: {reason}.") from None
+            raise self._fault("files.object-store-failed", action=what, reason=reason) from None
 
     # -- reading ---------------------------------------------------------------------------------
 
@@ -94,7 +94,7 @@ class Store:
         if pattern:
             wanted = [info for info in wanted if _fits(info.path, self._location)]
         if not wanted:
-            raise TableError("The object store has nothing at this address. Check bucket and name.")
+            raise TableError("files.object-not-found")
         within = folder / base.name
         for info in wanted:
             location = within / _relative(info.path, base)
@@ -115,7 +115,7 @@ class Store:
                 copy_blocks(stream, location, what)
             after = self._info(name)
         if (after.size, after.mtime_ns) != (before.size, before.mtime_ns) or location.stat().st_size != before.size:
-            raise TableError(f"{what} changed while it was read; try again when nobody writes to it.")
+            raise TableError("files.object-changed", file=what)
 
     # -- writing ---------------------------------------------------------------------------------
 
@@ -130,10 +130,7 @@ class Store:
         with self._translate_errors("be asked for an old release"):
             found = self._info(self._certificate).type
         if found != FileType.NotFound and not overwrite:
-            raise OutputError(
-                "The object store has a release at this address. Choose another name, or allow overwriting "
-                "(--overwrite)."
-            )
+            raise OutputError("output.object-exists")
 
     def put(self, files: Sequence[Path]) -> list[dict[str, Any]]:
         """Store the files of a release under a new prefix.
@@ -176,7 +173,7 @@ class Store:
         with self._translate_errors("be read back"):
             written = _digest(self._files.open_input_stream(str(location), compression=None))
         if written != digest:
-            raise OutputError("The object store has something else than was written to it. Nothing was released there.")
+            raise OutputError("output.object-differs")
 
     def _prefixes(self) -> set[str]:
         """Return the prefixes of the current release's objects.
@@ -233,7 +230,7 @@ def _relative(key: str, base: PurePosixPath) -> PurePosixPath:
     """
     name = PurePosixPath(key).relative_to(base)
     if ".." in name.parts or name.is_absolute() or "\0" in key:
-        raise TableError("The object store has a name that leads out of its folder; such objects are not read.")
+        raise TableError("files.object-leads-out")
     return name
 
 

@@ -55,16 +55,13 @@ def find_parts(path: Path, given: str | None = None) -> Parts | None:
         return None
     forms = {given} if given in SUFFIXES else {_form(file) for file in files}
     if given is not None and given not in SUFFIXES:
-        raise TableError(f"{called} stands for many files, which must be CSV or Parquet; the plan says {given!r}.")
+        raise TableError("files.many-files-of-other-format", path=called, found=given)
     if given is not None and os.path.isdir(path):
         files = [file for file in files if _form(file) == given]
     if not files:
-        raise TableError(f"{called} holds no file that ends in .parquet or .csv (.csv.gz, .csv.zst).")
+        raise TableError("files.no-table-in-directory", path=called)
     if len(forms) > 1 or None in forms:
-        raise TableError(
-            f'{called} holds files of more than one format. Set format = "csv" or "parquet", or name the files by a '
-            f"pattern such as *.csv."
-        )
+        raise TableError("files.formats-differ", path=called)
     (form,) = forms
     assert form is not None
     return _with_folders(form, base, files, called)
@@ -96,7 +93,7 @@ def check_no_duplicates(names: Sequence[str], keys: Sequence[str]) -> None:
     """Raise if a column is both in files and in the names of their folders."""
     double = sorted(set(names) & set(keys))
     if double:
-        raise TableError(f"Column {double[0]!r} is both in the files and in the names of their folders; drop one.")
+        raise TableError("files.column-in-folder-and-file", column=double[0])
 
 
 def _form(file: Path) -> str | None:
@@ -121,10 +118,7 @@ def _with_folders(form: str, base: Path, files: Sequence[Path], called: str) -> 
     if not any(name for parts in keys for name in parts):
         return Parts(form, tuple(files))
     if len(keys) > 1 or "" in next(iter(keys)):
-        raise TableError(
-            f"{called} is partitioned in more than one way; every file must stand in folders of the same columns "
-            f"(name=value)."
-        )
+        raise TableError("files.partitions-differ", path=called)
     values = tuple(tuple(None if value == NO_VALUE else unquote(value) for _, _, value in parts) for parts in found)
     return Parts(form, tuple(files), tuple(map(unquote, next(iter(keys)))), values)
 
@@ -163,10 +157,7 @@ def _merge_schemas(files: Sequence[Path], schemas: Sequence[pa.Schema], widen: b
         file.name for file, other in zip(files, schemas, strict=True) if sorted(other.names) != sorted(first.names)
     ]
     if differs:
-        raise TableError(
-            f"Every file of a directory must have the same columns; {len(differs)} of {len(files)} differ from the "
-            f"first, for example {differs[0]!r}."
-        )
+        raise TableError("files.columns-differ", differing=len(differs), files=len(files), example=differs[0])
     if len(schemas) == 1 or len({*first.names}) < len(first.names):  # the engine refuses equal names
         return first
     merged = []
@@ -177,8 +168,11 @@ def _merge_schemas(files: Sequence[Path], schemas: Sequence[pa.Schema], widen: b
             listed = " and ".join(sorted(map(str, kinds)))
             hint = "Write the files with one type" + ("." if widen else ", or use the engine duckdb.")
             raise TableError(
-                f"Column {part.name!r} has different types in the files of a directory: {listed}. Types must be equal"
-                f"{' or be widened without loss' if widen else ''}. {hint}"
+                "files.types-differ",
+                column=part.name,
+                types=listed,
+                widening=" or be widened without loss" if widen else "",
+                hint=hint,
             )
         merged.append(part if len(kinds) == 1 else part.with_type(common))
     return pa.schema(merged)
@@ -190,4 +184,4 @@ def _parquet_schema(file: Path) -> pa.Schema:
     try:
         return pq.read_schema(file)
     except (pa.ArrowException, OSError, UnicodeDecodeError):  # the last: column names that are not UTF-8
-        raise TableError(f"File {file.name!r} is not a Parquet file that can be read.") from None
+        raise TableError("files.not-parquet", file=file.name) from None

@@ -94,9 +94,7 @@ class TableName:
         word = r'(?:"((?:[^"]|"")+)"|([^".]+))'
         found = re.fullmatch(rf"(?:{word}\.)?{word}", table)
         if found is None:
-            raise PlanError(
-                f"A table must be written as name or schema.name, with quotes where needed; found {table!r}."
-            )
+            raise PlanError("databases.table-name-malformed", found=table)
         one, two, three, four = found.groups()
         return cls((one or "").replace('""', '"') or two or "", (three or "").replace('""', '"') or four)
 
@@ -143,10 +141,7 @@ class Postgres:
         try:
             from adbc_driver_postgresql import dbapi
         except ImportError:
-            raise PlanError(
-                "PostgreSQL needs the package adbc-driver-postgresql, which is not installed. Install it with: pip "
-                "install 'shoal[postgres]'"
-            ) from None
+            raise PlanError("databases.postgres-driver-missing") from None
         with self._translate_errors("be reached"):
             self._connection = dbapi.connect(address, autocommit=False)
         if not write:
@@ -177,8 +172,11 @@ class Postgres:
             if code[:2] == "28":
                 reason = "it does not let this role in"
             raise self._fault(
-                f"The database cannot {what}: {reason or 'see the code in its manual'}"
-                f"{f' (SQLSTATE {code})' if code else ''}. {left}"
+                "databases.failed",
+                action=what,
+                reason=reason or "see the code in its manual",
+                sqlstate=f" (SQLSTATE {code})" if code else "",
+                state=left,
             ) from None
 
     def run(self, statement: str, given: tuple[Any, ...] | None = None) -> list[tuple[Any, ...]]:
@@ -195,7 +193,7 @@ class Postgres:
         It reads all columns, or those that are ``wanted``.
         """
         if (table is None) == (query is None):
-            raise PlanError('A database needs table = "schema.name" or query = "..." in [source].')
+            raise PlanError("databases.table-or-query-missing")
         relation = TableName.of(table).quoted if table is not None else f"({query or ''}\n) AS q"
         with self._translate_errors("be asked for this table"), self._connection.cursor() as cursor:
             cursor.execute(f"SELECT * FROM {relation} LIMIT 0")
@@ -205,9 +203,7 @@ class Postgres:
         cells, kinds, beyond = [], {}, []
         for position, (part, kind) in enumerate(zip(parts, self._kinds(relation, parts), strict=True)):
             if pa.types.is_nested(part.type) or kind in UNSUPPORTED_TYPES or kind.endswith("[]"):
-                raise TableError(
-                    f"Column {part.name!r} holds {kind}, not plain values. Leave it out by a query, or unnest it there."
-                )
+                raise TableError("databases.column-not-plain", column=part.name, type=kind)
             name = _quoted(part.name)
             cells.append(f"{name}{'' if kind in UNCHANGED_TYPES else '::text'} AS c{position}")
             if kind in MISREAD_VALUES:
@@ -279,10 +275,7 @@ class Postgres:
                 yield record_read_errors(cursor.fetch_record_batch(), broken)
             except Exception:
                 if broken:  # the driver gives only a message, which may quote rows
-                    raise self._fault(
-                        "The database cannot be read to the end: the connection was lost, or the query fails for one "
-                        "of its rows. Nothing was changed there."
-                    ) from None
+                    raise self._fault("databases.not-read-to-end") from None
                 raise
 
     # -- writing ---------------------------------------------------------------------------------
@@ -297,22 +290,17 @@ class Postgres:
             f"SELECT pg_try_advisory_xact_lock(hashtextextended({_literal('shoal ' + target.quoted)}, 0))"
         )
         if not alone:
-            raise OutputError("Another release to this table is at work. Wait for its end, or choose another name.")
+            raise OutputError("databases.release-at-work")
         there = self._object_number(target)
         if source is not None and there is not None and there == self._object_number(TableName.of(source)):
-            raise OutputError("The output must not be the source itself; choose another name.")
+            raise OutputError("databases.output-is-source")
         certificate_number = self._object_number(target.certificate)
         if there is None and certificate_number is None:
             return target
         if not overwrite:
-            raise OutputError(
-                "The output table or its certificate exists. Choose another name, or allow overwriting (--overwrite)."
-            )
+            raise OutputError("databases.output-exists")
         if certificate_number is None or not self._is_certificate(certificate_number):
-            raise OutputError(
-                "What stands in the place of the output or of its certificate is no release of shoal, and is not "
-                "replaced. Choose another name, or drop it yourself."
-            )
+            raise OutputError("databases.output-not-a-release")
         return target
 
     def _with_schema(self, table: str) -> TableName:
@@ -321,7 +309,7 @@ class Postgres:
         if not target.schema:
             ((schema,),) = self.run("SELECT current_schema()::text")
             if schema is None:
-                raise OutputError('The database has no schema to write to; give one: table = "schema.name".')
+                raise OutputError("databases.no-schema")
             target = replace(target, schema=str(schema))
         _require_short(target.schema, target.name)
         return target
@@ -409,7 +397,7 @@ def record_read_errors(found: pa.RecordBatchReader, broken: list[Exception]) -> 
 def _require_short(*names: str) -> None:
     too_long = [name for name in names if len(name.encode()) > MAX_NAME_BYTES]
     if too_long:
-        raise OutputError(f"Names must be of at most {MAX_NAME_BYTES} bytes; {too_long[0]!r} is longer. Shorten it.")
+        raise OutputError("databases.name-too-long", bytes=MAX_NAME_BYTES, name=too_long[0])
 
 
 def _ddl(kind: str) -> str:

@@ -65,10 +65,7 @@ def load_in_sandbox(
         answer = json.loads(done.stdout)
     except ValueError:
         passed.unlink(missing_ok=True)
-        raise TableError(
-            f"File {path.name!r} cannot be read as {form.title}: its reader ran out of memory or time, or broke down. "
-            f"It is damaged, or larger than the memory that the plan gives ([engine] memory)."
-        ) from None
+        raise TableError("files.reader-broke-down", file=path.name, format=form.title) from None
     if "error" in answer:
         passed.unlink(missing_ok=True)
         raise TableError(answer["error"])

@@ -51,9 +51,7 @@ def load(path: Path, options: Options) -> tuple[pa.Table, Mapping[str, ColumnLab
     }
     suffix = path.suffix.lower() if path.suffix.lower() in readers else _suffix_of(path)
     if suffix == ".xpt" and path.stat().st_size % RECORD_BYTES:  # the format does not store its number of rows
-        raise TableError(
-            f"File {path.name!r} is cut off: a SAS transport file is made of records of {RECORD_BYTES} bytes."
-        )
+        raise TableError("files.sas-cut-off", file=path.name, bytes=RECORD_BYTES)
     given = {} if suffix == ".xpt" else {"user_missing": options.user_missing == "keep"}
     columns, about = readers[suffix](str(path), output_format="dict", **given)
     chosen = [name for name in options.with_missing_kinds if name in columns]
@@ -161,10 +159,7 @@ def _check_names(names: list[str], suffix: str) -> None:
     max_bytes = MAX_NAME_BYTES[suffix]
     wrong = [name for name in names if not re.fullmatch(r"[^\W\d]\w*", name) or len(name.encode()) > max_bytes]
     if wrong:
-        raise OutputError(
-            f"Names of columns in a {suffix} file must begin with a letter, hold letters, digits and _ alone and be of "
-            f"at most {max_bytes} bytes; {wrong[0]!r} is not. Rename it, or write CSV or Parquet."
-        )
+        raise OutputError("output.column-name-not-allowed", ending=suffix, bytes=max_bytes, column=wrong[0])
 
 
 def _check_no_nul(name: str, values: pa.ChunkedArray, suffix: str) -> None:
@@ -172,10 +167,7 @@ def _check_no_nul(name: str, values: pa.ChunkedArray, suffix: str) -> None:
     if pa.types.is_string(values.type):
         cut = pc.sum(pc.match_substring(values, "\0")).as_py() or 0
         if cut:
-            raise OutputError(
-                f"Column {name!r} has {cut:,} texts with a NUL character, at which a {suffix} file ends them. Write "
-                f"the release as Parquet."
-            )
+            raise OutputError("output.text-with-nul", column=name, texts=cut, ending=suffix)
 
 
 def _holdable(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -202,10 +194,7 @@ def _coded(values: pa.ChunkedArray, name: str) -> tuple[pa.ChunkedArray, dict[fl
     encoded = values.combine_chunks().dictionary_encode()
     texts = encoded.dictionary.to_pylist()
     if any(len(text.encode()) > MAX_LABEL_BYTES for text in texts):
-        raise OutputError(
-            f"Column {name!r} publishes labels of more than {MAX_LABEL_BYTES} bytes, which these files do not keep. "
-            f"Write the release as CSV or Parquet."
-        )
+        raise OutputError("output.label-too-long", column=name, bytes=MAX_LABEL_BYTES)
     order = sorted(range(len(texts)), key=lambda position: _natural(texts[position]))
     code = [0] * len(texts)
     for number, position in enumerate(order, 1):

@@ -38,7 +38,7 @@ def load(path: Path, options: Options) -> tuple[pa.Table, Mapping[str, ColumnLab
         try:
             cursor = connection.execute(question)
         except sqlite3.Error:
-            raise PlanError("The query of the source is not one that SQLite understands; try it there first.") from None
+            raise PlanError("databases.sqlite-query-not-understood") from None
         names = [str(part[0]) for part in cursor.description or ()]
         columns: list[list[Any]] = [[] for _ in names]
         while rows := cursor.fetchmany(BATCH_ROWS):
@@ -82,9 +82,9 @@ def chosen_table(tables: list[str], wanted: str | None, path: Path) -> str:
     if wanted is None and len(tables) == 1:
         return tables[0]
     if wanted is None:
-        raise PlanError(f'Database {path.name!r} has {len(tables)} tables; say which: table = "NAME" in [source].')
+        raise PlanError("databases.several-tables", file=path.name, tables=len(tables))
     if wanted not in tables:
-        raise TableError(f"Database {path.name!r} has no table {wanted!r}. Check the spelling.")
+        raise TableError("databases.table-not-found", file=path.name, table=wanted)
     return wanted
 
 
@@ -100,7 +100,7 @@ def _column(values: list[Any], name: str) -> pa.Array:
     """
     kinds = {type(value) for value in values} - {type(None)}
     if bytes in kinds:
-        raise TableError(f"Column {name!r} holds bytes, which have no text. Leave it out by a query.")
+        raise TableError("databases.column-of-bytes", column=name)
     if len(kinds) == 1:
         return pa.array(values, KINDS[kinds.pop()])
     if kinds == {int, float} and all(abs(value) <= MAX_EXACT_INTEGER for value in values if type(value) is int):

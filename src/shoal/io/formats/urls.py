@@ -26,12 +26,9 @@ def address_of(path: Path) -> str | None:
     rest = rest.lstrip("/")
     holder = rest.partition("/")[0]
     if ":" in holder or (scheme in ("s3", "gs") and "@" in holder) or "?" in rest or "#" in rest:
-        raise PlanError(
-            f"An address must be {scheme}://bucket/name alone: keys and settings come from the environment, since they "
-            f"do not belong into a plan."
-        )
+        raise PlanError("files.address-with-settings", scheme=scheme)
     if not rest.partition("/")[2]:
-        raise PlanError(f"An address must name a bucket and what is in it: {scheme}://bucket/name.")
+        raise PlanError("files.address-incomplete", scheme=scheme)
     return f"{scheme}://{rest}"
 
 
@@ -49,13 +46,10 @@ def address_in(database: str, *, services: bool = False) -> str:
     if services and sign and kind == "service" and re.fullmatch(r"[\w.-]+", name):
         return f"service={name}"
     if not sign or kind != "env" or not re.fullmatch(r"[A-Za-z_]\w*", name):
-        raise PlanError(
-            'The database must be "env:NAME", the environment variable that holds its address, or (of PostgreSQL) '
-            '"service:NAME" of a service file. No address stands in a plan: it may carry a password.'
-        )
+        raise PlanError("databases.address-in-plan")
     found = os.environ.get(name)
     if not found:
-        raise PlanError(f"The environment variable {name} must hold the address of the database; it is not set.")
+        raise PlanError("databases.variable-not-set", variable=name)
     return found
 
 
@@ -68,11 +62,5 @@ def refuse_address(path: Path) -> None:
     if not sign or not scheme.replace("+", "").isalnum() or len(scheme) < 2 or address_of(path) is not None:
         return
     if scheme.lower() in ("postgresql", "postgres"):
-        raise PlanError(
-            "A path must not be the address of a database, which may carry a password. Put the address into an "
-            'environment variable, and in the plan write database = "env:NAME" and table = "schema.name".'
-        )
-    raise PlanError(
-        f"A path must be one of a file, a folder or - (standard input or output); addresses of the kind {scheme}:// "
-        f"cannot be read. Copy the table to a file first."
-    )
+        raise PlanError("files.path-is-database")
+    raise PlanError("files.address-not-readable", scheme=scheme)

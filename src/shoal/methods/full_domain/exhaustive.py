@@ -291,10 +291,7 @@ def minimal_nodes(problem: Problem, measure: Measure, suppression: float, lowest
     """
     nodes = math.prod(high - low + 1 for low, high in zip(lowest, highest, strict=True))
     if nodes > LARGEST_LATTICE:
-        raise PlanError(
-            f"All minimal recodings of a lattice of {nodes:,} nodes are too many to list; fix or bound some levels "
-            f"(at most {LARGEST_LATTICE:,} nodes)."
-        )
+        raise PlanError("method.lattice-too-large", nodes=nodes, limit=LARGEST_LATTICE)
     search = _ArraySearch(evaluator_of(problem, measure), suppression, lowest, highest, nodes, None)
     search.needs_full_evaluation = True
     solutions: list[Figures] = []

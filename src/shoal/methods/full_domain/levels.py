@@ -58,9 +58,7 @@ class Levels(Method):
         for name, ladder in zip(problem.names, problem.ladders, strict=True):
             level = self.levels.get(name, 0)
             if level > ladder.height:
-                raise PlanError(
-                    f"The level of column {name!r} must be a whole number from 0 to {ladder.height}; found {level!r}."
-                )
+                raise PlanError("method.level-not-in-hierarchy", column=name, highest=ladder.height, found=level)
             levels.append(level)
         if not self.suppression:
             require_feasible(problem)
@@ -73,16 +71,9 @@ def require_all_rows(method: str, suppression: float, model: AllOf) -> None:
     For models of partial knowledge or linked rows, other methods hide cells or single rows instead of groups.
     """
     if suppression and partial_knowledge_models(model):
-        raise PlanError(
-            f"With 'known' or [[keys]] the method {method} leaves no rows out: suppression must be 0; found "
-            f"{suppression}. The method hidden-cells hides single cells instead."
-        )
+        raise PlanError("method.suppression-with-known", method=method, suppression=suppression)
     if suppression and any(part.requires_people for part in model.parts):
-        raise PlanError(
-            f"Where rows of a person can be linked, the method {method} leaves no group out, for that changes what is "
-            f"known of many: suppression must be 0; found {suppression}. The method facts-suppression leaves out "
-            "single rows of people instead."
-        )
+        raise PlanError("method.suppression-with-linked-rows", method=method, suppression=suppression)
 
 
 def recode_at(problem: Problem, levels: tuple[int, ...], suppression: float) -> ByLevel:
@@ -93,9 +84,7 @@ def recode_at(problem: Problem, levels: tuple[int, ...], suppression: float) -> 
         failing = ColumnSetChecks(problem).failing(levels)
         if failing:
             failures = "; ".join(f"{part} fails in {bad} of {sets} sets of columns" for part, bad, sets in failing)
-            raise InfeasibleError(
-                f"At these levels {failures}. Choose higher levels, lower the model's parameters, or use hidden-cells."
-            )
+            raise InfeasibleError("method.levels-too-low", reason=failures)
         problem = without_partial_knowledge(problem)
     frequencies = problem.frequencies
     inverse, groups = frequencies.group(*recode_codes(frequencies.codes, problem.ladders, levels))

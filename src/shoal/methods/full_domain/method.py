@@ -137,10 +137,7 @@ def level_bounds(
         given = levels.get(name, (0, ladder.height))
         low, high = (given, given) if isinstance(given, int) else tuple(given)
         if not 0 <= low <= high <= ladder.height:
-            raise PlanError(
-                f"The levels of column {name!r} must be a number, or a lowest and a highest, from 0 to "
-                f"{ladder.height}; found {given!r}."
-            )
+            raise PlanError("method.level-bounds-out-of-range", column=name, highest=ladder.height, found=given)
         lowest.append(low)
         highest.append(high)
     return tuple(lowest), tuple(highest)

@@ -90,11 +90,9 @@ def start_method(start: Start, owner: str, default: Method) -> Method:
 
         chosen = build_from_section(METHODS, {"name": start} if isinstance(start, str) else start, "method")
     if chosen.name == owner:
-        raise PlanError(f"The method {owner!r} must start from another method.")
+        raise PlanError("method.start-is-itself", method=owner)
     if not chosen.forms_groups:
-        raise PlanError(f"The method {chosen.name!r} publishes no groups of rows to start from; choose another start.")
+        raise PlanError("method.start-without-groups", start=chosen.name)
     if not chosen.reveals_source or chosen.promises:
-        raise PlanError(
-            f"The method {owner!r} cannot start from {chosen.name!r}: moving rows afterwards would void its promise."
-        )
+        raise PlanError("method.start-promise-void", method=owner, start=chosen.name)
     return chosen

@@ -80,7 +80,4 @@ def require_partial_knowledge(method: str, model: AllOf) -> None:
     plain = [part for part in model.parts if not isinstance(part, PartialKnowledge)]
     if plain or not partial_knowledge_models(model):
         found = f"{plain[0].name} binds all columns at once" if plain else "there is no model"
-        raise PlanError(
-            f"The method {method} hides cells for an intruder who knows few columns: every model must say 'known', or "
-            f"the plan have [[keys]]; found that {found}. Add known = 2 or 3, or use full-domain, which serves both."
-        )
+        raise PlanError("method.needs-known", method=method, found=found)

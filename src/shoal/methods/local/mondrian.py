@@ -116,8 +116,7 @@ def ranks_of(problem: Problem) -> list[npt.NDArray[np.int32] | None]:
         unlisted = sum(text not in position for text in dictionary.text)
         if unlisted:
             raise PlanError(
-                f"The order of column {dictionary.name!r} must list every value of the data; found "
-                f"{counted(unlisted, 'distinct value')} not in it. Add them, or declare them as missing values."
+                "columns.order-incomplete", column=dictionary.name, found=counted(unlisted, "distinct value")
             )
         listed = np.argsort(np.asarray([position[text] for text in dictionary.text], np.int64))
         rank = np.empty(dictionary.size, np.int32)
@@ -142,9 +141,7 @@ def label_kinds(
         numeric = _all_numbers(dictionary.text)
         kind = publish.get(dictionary.name, "range" if rank is not None or (bare and numeric) else "ancestor")
         if kind == "centroid" and not numeric:
-            raise PlanError(
-                f"Column {dictionary.name!r} must hold numbers to show a centroid; show a range or ancestor."
-            )
+            raise PlanError("method.centroid-needs-numbers", column=dictionary.name)
         kinds.append(kind)
     return kinds
 

@@ -86,10 +86,7 @@ class FactsSuppression(Method):
     def check(self, schema: Schema, model: AllOf) -> None:
         require_quasi_identifiers(schema, (*self.levels, *self.weights))
         if not any(part.requires_people for part in model.parts):
-            raise PlanError(
-                "The method facts-suppression leaves out rows that set people apart by several rows; the plan must "
-                "have a column of role person, and the model trajectory-anonymity. Use full-domain without them."
-            )
+            raise PlanError("method.facts-suppression-needs-person")
 
     @override
     def decide(self, problem: Problem) -> ByGroup:
@@ -102,8 +99,10 @@ class FactsSuppression(Method):
         best = _Node(problem, highest).solve(measure, limit)
         if best is None:
             raise InfeasibleError(
-                f"At the highest levels more than {limit:,} of {problem.frequencies.rows:,} rows would have to be left "
-                f"out ({self.suppression:.2%}). Raise the suppression limit, or lower the models' parameters."
+                "method.suppression-limit-exceeded",
+                limit=limit,
+                rows=problem.frequencies.rows,
+                suppression=self.suppression,
             )
         seen, beam = 1, [best]
         while beam:

@@ -81,13 +81,10 @@ class LocalSuppression(LocalMethod):
         require_quasi_identifiers(schema, self.importance)
         if partial_knowledge_models(model):
             if self.missing == "loose":
-                raise PlanError("With 'known' or [[keys]], missing = 'loose' says nothing more; leave it out.")
+                raise PlanError("method.loose-with-known")
             require_partial_knowledge(self.name, model)
         if self.missing == "loose" and not model.sizes_only:
-            raise PlanError(
-                "Only k-anonymity has a loose reading of suppressed cells; found other models. Use missing = 'strict', "
-                "which keeps every model."
-            )
+            raise PlanError("method.loose-needs-k-anonymity")
 
     @override
     def decide(self, problem: Problem) -> ByGroup:

@@ -94,7 +94,7 @@ class Switching(LocalMethod):
         default = TopDown(self.loss, self.weights) if self.variant == "improved" else FullDomain(loss="height")
         object.__setattr__(self, "start", start_method(self.start, self.name, default))
         if (self.p is None) != (self.alpha is None):
-            raise PlanError("Switching takes both p and alpha, or neither: then the plan's models say what to reach.")
+            raise PlanError("method.switching-needs-p-and-alpha")
 
     def goal(self, model: AllOf) -> AllOf:
         """Return the models to reach: those of the plan, and (p+, α) if given."""
@@ -135,10 +135,7 @@ class Switching(LocalMethod):
             switched = switch(local, pieces)
         else:
             if any(kind != "ancestor" for kind in kinds):
-                raise PlanError(
-                    f"The variant as-printed generalizes along hierarchies; the start {self.start.name!r} shows "
-                    f"ranges. Start from full-domain or top-down."
-                )
+                raise PlanError("method.as-printed-needs-hierarchies", start=self.start.name)
             from shoal.methods.local.printed_switching import switch_as_printed
 
             switched = switch_as_printed(local, pieces)

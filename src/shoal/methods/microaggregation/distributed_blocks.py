@@ -246,10 +246,7 @@ def aggregate_distributed(
     facts = replace(make_facts(shared, blocks), warned=warned, sse_sst_by_column=per_column or None)
     released = sum(sums.released for sums, _ in block_losses)
     if released != counted.rows or len(block_losses) != len(blocks.rows):
-        raise ShoalError(
-            f"Blocks have accounted for {released} of {counted.rows} rows: the source changed while it was read, or "
-            f"this is a fault in shoal. Nothing was written."
-        )
+        raise ShoalError("source.changed-while-read", found=released, rows=counted.rows)
     return Outcome(entries, tuple(positions), counted.rows, facts, loss)
 
 

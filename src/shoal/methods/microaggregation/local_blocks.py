@@ -248,7 +248,7 @@ def aggregate(method: _Microaggregation, problem: Problem, formed: Event) -> ByG
     codes, secrets, count = frequencies.codes, frequencies.secrets, frequencies.count
     k = method.group_size(problem.model)
     if frequencies.rows < k:
-        raise InfeasibleError(f"Groups of {k} rows need at least {k} rows; the table has {frequencies.rows}. Lower k.")
+        raise InfeasibleError("microaggregation.too-few-rows", k=k, least=k, rows=frequencies.rows)
     in_blocks = method.block is not None and frequencies.rows > method.block
     columns = []
     for j, (dictionary, ladder) in enumerate(zip(frequencies.quasi, problem.ladders, strict=True)):
@@ -293,8 +293,9 @@ def _merge_same_labels(
             return group
         if formed.count == 1 or method.strata:
             raise InfeasibleError(
-                f"No grouping was found that meets {problem.model}: groups that show the same fail together. Lower the "
-                f"parameters of the models{', or drop strata' if method.strata else ''}."
+                "microaggregation.no-grouping-found",
+                model=problem.model,
+                hint=", or drop strata" if method.strata else "",
             )
         group = merge_failing_labels(holds)[label_group[group]]
 

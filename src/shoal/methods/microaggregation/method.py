@@ -109,15 +109,13 @@ class _Microaggregation(Method):
         require_quasi_identifiers(schema, (*self.weights, *scaled, *self.publish, *self.strata))
         k = self.group_size(model)
         if self.block is not None and self.block < 2 * k:
-            raise PlanError(
-                f"A block must have room for two groups: at least {2 * k} rows; found block = {self.block}."
-            )
+            raise PlanError("microaggregation.block-too-small", least=2 * k, block=self.block)
 
     def group_size(self, model: AllOf) -> int:
         """Return k: that of the method, and at least that of the models."""
         size = max(model.least, self.k or 1)
         if size < 2:
-            raise PlanError(f"The method {self.name} needs a group size: give k, or the model k-anonymity.")
+            raise PlanError("microaggregation.no-group-size", method=self.name)
         return size
 
     @override
@@ -280,7 +278,7 @@ class Univariate(_Microaggregation):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.block is not None:
-            raise PlanError("The method univariate has no blocks: its path runs through all rows. Use mdav or p-first.")
+            raise PlanError("microaggregation.univariate-has-no-blocks")
 
     @override
     def partition(self, points: npt.NDArray[np.float64], columns: npt.NDArray[np.int32], rules: Rules) -> FormedGroups:

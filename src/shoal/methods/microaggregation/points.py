@@ -87,9 +87,7 @@ def form_groups(
 ) -> FormedGroups:
     """Form groups of some rows, before any improvement."""
     if len(points) < rules.least[0]:
-        raise InfeasibleError(
-            f"Every stratum must have at least {rules.least[0]} rows; one has {len(points)}. Lower k, or drop strata."
-        )
+        raise InfeasibleError("microaggregation.stratum-too-small", least=rules.least[0], found=len(points))
     formed = method.partition(points, columns, rules)
     return replace(
         formed, group=np.asarray(merge_failing(points, columns, make_evaluator(rules), formed.group), np.int32)
@@ -159,10 +157,7 @@ def merge_failing_exactly(
         if not len(failing):
             return settled
         if strata:
-            raise InfeasibleError(
-                f"{len(failing)} of the strata's {groups} groups cannot meet the models by themselves. Drop strata, or "
-                f"lower the models' parameters."
-            )
+            raise InfeasibleError("microaggregation.strata-fail-models", failing=len(failing), groups=groups)
         if groups == 1:
             raise InfeasibleError(
                 f"No grouping was found that meets {model}: even all rows as one group fail. Lower the parameters of "
@@ -206,16 +201,14 @@ def column_options(
     scale = method.scale if isinstance(method.scale, str) else method.scale.get(name, "standard")
     published_as = method.publish.get(name) or ("mean" if numeric else "mode" if flat else "ancestor")
     if not numeric and published_as in ("mean", "median"):
-        raise PlanError(
-            f"Column {name!r} has no {published_as}: its values are not numbers or dates. Publish its mode or ancestor."
-        )
+        raise PlanError("microaggregation.no-mean", column=name, published_value=published_as)
     return weight, scale, published_as
 
 
 def require_span(low: float, high: float, name: str) -> None:
     """Raise where the square of a column's range overflows a float."""
     if not np.isfinite((high - low) * (high - low)):
-        raise PlanError(f"The numbers of column {name!r} lie too far apart for a distance. Rescale or clip them.")
+        raise PlanError("microaggregation.numbers-too-far-apart", column=name)
 
 
 def point_column(

@@ -185,9 +185,7 @@ class AntiUnification(Method):
 
     def __post_init__(self) -> None:
         if self.keep_rest and self.patterns == "overlapping":
-            raise PlanError(
-                "Overlapping patterns have no rest to keep: keep_rest needs patterns = 'disjoint' or 'model-aware'."
-            )
+            raise PlanError("patterns.keep-rest-with-overlap")
 
     @property
     @override
@@ -210,19 +208,13 @@ class AntiUnification(Method):
         require_quasi_identifiers(schema, self.levels, "A level is given for column")
         others = [part.name for part in model.parts if not part.sizes_only]
         if others and self.patterns != "model-aware":
-            raise PlanError(
-                f"Anti-unification with patterns = {self.patterns!r} can serve k-anonymity alone; the plan also has "
-                f"{', '.join(others)}. Set patterns = 'model-aware'."
-            )
+            raise PlanError("patterns.only-k-anonymity", patterns=self.patterns, models=", ".join(others))
         if self.patterns == "overlapping":
             extra = [name for name, column in schema.columns.items() if column.role is Role.OTHER]
             if extra:
-                raise PlanError(
-                    f"A pattern set has one row per pattern and cannot show {extra[0]!r}, which belongs to single "
-                    f"records. Make its role drop, or choose patterns = 'disjoint'."
-                )
+                raise PlanError("patterns.column-of-single-records", column=extra[0])
             if SUPPORT in schema.columns and SUPPORT not in schema.unpublished:
-                raise PlanError(f"The pattern set has a column {SUPPORT!r} of its own; rename that of the table.")
+                raise PlanError("patterns.reserved-column", column=SUPPORT)
 
     @override
     def decide(self, problem: Problem) -> Recoding:
@@ -491,9 +483,7 @@ def _first_levels(problem: Problem, given: Mapping[str, int]) -> tuple[int, ...]
         cuts = column is not None and getattr(column.hierarchy, "cuts", False)
         level = given.get(name, int(cuts))
         if isinstance(level, bool) or not isinstance(level, int) or not 0 <= level <= ladder.height:
-            raise PlanError(
-                f"The level of column {name!r} must be a whole number from 0 to {ladder.height}; found {level!r}."
-            )
+            raise PlanError("method.level-not-in-hierarchy", column=name, highest=ladder.height, found=level)
         levels.append(level)
     return tuple(levels)
 

@@ -74,7 +74,7 @@ def pattern_set(table: Any, schema: Schema, k: int, most: int | None = None) -> 
     ({'sex': 'F', 'age': '*'}, 3, {'no': 0.67, 'yes': 0.33})
     """
     if not schema.quasi_identifiers:
-        raise PlanError("At least one quasi-identifier is needed: without one, all rows are one group.")
+        raise PlanError("columns.no-quasi-identifier")
     # only the equality of values matters
     plain = Schema({name: Column(column.role) for name, column in schema.columns.items()})
     with open_engine(None, table) as engine:

@@ -66,10 +66,7 @@ def _find(
     found = [known.get(key(text)) for text in texts]
     lacking = sum(index is None for index in found)
     if lacking:
-        raise VerificationError(
-            f"Column {name!r} has {lacking} released values without a {what}. This is a fault in shoal; nothing was "
-            f"written."
-        )
+        raise VerificationError("verification.value-without-meaning", column=name, found=lacking, kind=what)
     return tuple(index for index in found if index is not None)
 
 

@@ -130,9 +130,7 @@ def count_written_rows(written: WrittenTable | ReturnedFrame, quasi: Sequence[in
     try:
         return _count_rows(written, [*quasi, *(position for position in others if position not in quasi)], quasi)
     except (csv.Error, UnicodeError, pa.ArrowException):  # their messages may quote data
-        raise VerificationError(
-            f"The release cannot be read again by {written.reader}. This is a fault in shoal; nothing was written."
-        ) from None
+        raise VerificationError("verification.not-readable-again", reader=written.reader) from None
 
 
 def _count_rows(written: WrittenTable | ReturnedFrame, positions: Sequence[int], quasi: Sequence[int]) -> pa.Table:
@@ -148,7 +146,7 @@ def _count_rows(written: WrittenTable | ReturnedFrame, positions: Sequence[int],
         if unmerged > MAX_UNMERGED_ROWS:
             parts, unmerged = [_merge(parts)], 0
     if not parts:
-        raise VerificationError("The release has no rows when it is read again. A fault in shoal; nothing was written.")
+        raise VerificationError("verification.no-rows")
     return _merge(parts)
 
 
@@ -219,10 +217,7 @@ def _batches(written: WrittenTable | ReturnedFrame, positions: Sequence[int]) ->
 
 def _require_header(written: WrittenTable, found: Sequence[str]) -> None:
     if tuple(found) != written.columns:
-        raise VerificationError(
-            f"The release has {len(found)} columns when it is read again, which are not the {len(written.columns)} "
-            f"that were written. This is a fault in shoal; nothing was published."
-        )
+        raise VerificationError("verification.other-columns", found=len(found), expected=len(written.columns))
 
 
 def _csv_rows(written: WrittenTable, positions: Sequence[int]) -> Iterator[list[pa.Array]]:
@@ -236,9 +231,7 @@ def _csv_rows(written: WrittenTable, positions: Sequence[int]) -> Iterator[list[
         header, *rows = [record or [""] for record in records if record or not written.skips_blank_lines]
     _require_header(written, header)
     if any(len(row) != width for row in rows):
-        raise VerificationError(
-            "The release has records of different length when it is read again. A fault in shoal; nothing was written."
-        )
+        raise VerificationError("verification.records-of-other-length")
     if rows:
         yield [pa.array([row[position] or None for row in rows], pa.string()) for position in positions]
 
