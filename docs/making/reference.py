@@ -167,6 +167,8 @@ REFERENCES = {
     "Column": "a section",
     "Output": "a section",
     "Engine": "a section",
+    "Recipient": "a section",
+    "Review": "a section",
     "Key": "a key set",
     "Hierarchy": "a hierarchy",
     "Model": "a model",

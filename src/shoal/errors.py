@@ -88,12 +88,11 @@ class ShoalError(Exception):
         """The key of the plan that the error is about; empty if there is none."""
         if self._where is not None:
             return self._where
-        for value in self.arguments.values():
-            if isinstance(value, ShoalError) and value.where:
-                return value.where
         message = None if self.code is None else _catalogue(ENGLISH).get(self.code)
         parts = () if message is None else message.get("where", ())
-        return tuple(_fill(part, self.arguments, ENGLISH) for part in parts)
+        own = tuple(_fill(part, self.arguments, ENGLISH) for part in parts)
+        nested = [value.where for value in self.arguments.values() if isinstance(value, ShoalError)]
+        return max((own, *nested), key=len)
 
     def text(self, language: str = ENGLISH) -> str:
         """Return the message in a language; in English if it has no other."""

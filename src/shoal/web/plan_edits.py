@@ -61,6 +61,7 @@ def locate(text: str, error: ShoalError) -> PlanLocation | None:
     lines = [(line, path) for line, path in _keyed_lines(text) if path[:1] == (section,)]
     if section == "models":
         lines = _lines_of_model(lines, text, named[0] if named else "")
+        where = (section, *where[2:])
     elif section == "columns":
         lines = [(line, path) for line, path in lines if path[1:2] == named] or lines
     if not lines:

@@ -1268,13 +1268,6 @@ SENTENCES: tuple[tuple[str, str], ...] = (
         "it has so many different words that it is like free text, which may name somebody",
         "sie hat so viele verschiedene Wörter, dass sie freiem Text gleicht, der jemanden nennen kann",
     ),
-    ("others may know it: it tells about {what}", "andere können es wissen: sie handelt von: {what}"),
-    ("others may know when something happened", "andere können wissen, wann etwas geschah"),
-    ("somebody may know it of a person", "jemand kann es von einer Person wissen"),
-    (
-        "somebody may know it, and only {most} columns are protected",
-        "jemand kann es wissen, aber nur {most} Spalten werden geschützt",
-    ),
     ("it tells the same as {other} in every row", "sie sagt in jeder Zeile dasselbe wie {other}"),
     ("its values look like {what}", "ihre Werte sehen aus wie: {what}"),
     ("by its name it is {what}", "dem Namen nach ist sie: {what}"),
@@ -1298,14 +1291,6 @@ SENTENCES: tuple[tuple[str, str], ...] = (
     ),
     ("a key", "ein Schlüssel"),
     ("by its name it tells about {what}", "dem Namen nach handelt sie von: {what}"),
-    (
-        "{why}, and only {most} such columns are kept, those whose values mix best",
-        "{why}, und nur {most} solche Spalten bleiben, die mit der besten Mischung",
-    ),
-    (
-        "{why}, and exact values would tell people apart",
-        "{why}, und genaue Werte würden Menschen unterscheiden",
-    ),
     ("age", "Alter"),
     ("sex", "Geschlecht"),
     ("origin", "Herkunft"),
@@ -1390,8 +1375,8 @@ def _patterns() -> tuple[tuple[re.Pattern[str], str], ...]:
 def translate_sentence(text: str, language: str) -> str:
     """Translate one of shoal's sentences; return it unchanged if unknown.
 
-    >>> translate_sentence("others may know it: it tells about age", "de")
-    'andere können es wissen: sie handelt von: Alter'
+    >>> translate_sentence("There is no such folder.", "de")
+    'Diesen Ordner gibt es nicht.'
     """
     if language == LANGUAGES[0]:
         return text

@@ -77,10 +77,7 @@ class TopDown(CuttingMethod):
     def check(self, schema: Schema, model: AllOf) -> None:
         require_quasi_identifiers(schema, self.weights)
         if self.variant == "as-printed" and (self.improves or self.choose != "best"):
-            raise PlanError(
-                "The variant as-printed has one rule for the next column and is not improved afterwards: leave out "
-                "choose and quality, or take the variant improved."
-            )
+            raise PlanError("method.as-printed-without-choice")
 
     @override
     def lower_bound(self, problem: Problem, recoding: Recoding) -> Bound | None:
