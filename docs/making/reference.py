@@ -130,7 +130,8 @@ def _plan_keys() -> str:
         "",
     ]
     lines += ["## Sections", "", *_table(schema)]
-    for title, name in (("source", "Source"), ("columns.NAME", "Column"), ("output", "Output"), ("engine", "Engine")):
+    for title, name in (("source", "Source"), ("columns.NAME", "Column"), ("output", "Output"), ("engine", "Engine"),
+                        ("recipient", "Recipient"), ("review", "Review")):  # fmt: skip
         lines += [f"## `[{title}]`", "", *_table(parts[name])]
     lines += ["## `[[keys]]`", "", *_table(parts["Key"])]
     lines += ["## Hierarchies", "", "The value of `hierarchy` of a column.", ""]
