@@ -276,9 +276,10 @@ class CellSize:
     ) -> None:
         self._count, self._people = count, None
         if owners is not None:
-            pairs = np.unique(np.stack(owners, axis=1), axis=0)
-            starts = np.searchsorted(pairs[:, 0], np.arange(1, len(count)))
-            self._people = np.split(pairs[:, 1], starts)
+            values, people = (part.astype(np.int64) for part in owners)
+            total = int(people.max(initial=0)) + 1
+            value, person = np.divmod(np.unique(values * total + people), total)
+            self._people = np.split(person, np.searchsorted(value, np.arange(1, len(count))))
 
     def __call__(self, leaves: npt.NDArray[np.int64]) -> int:
         """Return the number for some values."""
