@@ -17,11 +17,12 @@ from shoal.advice.draft import draft_plan
 from shoal.advice.fit_columns import fit_columns
 from shoal.advice.profile import Profile, profile, suggest_hierarchies
 from shoal.advice.suggest_role import MAX_SHARE_IN_GROUP, ColumnProfile
+from shoal.advice.try_methods import MAX_REFINE_CELLS
 from shoal.errors import PlanError
 from shoal.io.engines import open_engine
 from shoal.io.engines.base import Relation, Source, require_columns
 from shoal.io.formats.csv_dialect import CsvFormat
-from shoal.methods import Auto, HiddenCells, Method
+from shoal.methods import Auto, HiddenCells, Method, Mondrian, Refine
 from shoal.models import Known, Model, make_model
 from shoal.plan.coerce import (
     ColumnLike,
@@ -85,7 +86,7 @@ def plan_for(data: Any, keywords: Keywords) -> tuple[Plan, tuple[Note, ...]]:
     schema = Schema(columns)
     models, more = _models(keywords, schema, profiled)
     source = Source(csv=CsvFormat(missing=missing)) if missing else None
-    plan = Plan(schema, models, _method(keywords), source, seed=keywords.seed or 0)
+    plan = Plan(schema, models, _method(keywords, profiled), source, seed=keywords.seed or 0)
     return plan, (*notes, *more)
 
 
@@ -224,8 +225,15 @@ def _diversity(column: ColumnProfile, k: int) -> Model:
     return make_model("p-alpha-sensitive", column=column.name, p=1, alpha=min(column.least_no, k - 1))
 
 
-def _method(keywords: Keywords) -> Method:
-    usual = Auto() if keywords.known is None else HiddenCells()
+def _method(keywords: Keywords, profiled: Profile | None) -> Method:
+    """Return the method: that of keywords, or else as a draft has it."""
+    usual: Method = Auto() if keywords.known is None else HiddenCells()
+    if profiled is not None and keywords.known is None and keywords.suppression is None:
+        quasi = profiled.named(Role.QUASI_IDENTIFIER)
+        weights = {c.name: c.weight for c in profiled.columns if c.weight < 1 and c.name in quasi}
+        usual = Mondrian(weights=weights)
+        if profiled.rows * len(quasi) <= MAX_REFINE_CELLS:
+            usual = Refine(start=Mondrian(weights=weights) if weights else None, weights=weights)
     return as_method(usual if keywords.method is None else keywords.method, keywords.suppression)
 
 

@@ -78,6 +78,7 @@ def release(
     from shoal.plan.plan import Plan
     from shoal.plan.variables import mask_values
     from shoal.results.release import bound_sentences, minimized_measure, partial_knowledge_sentence
+    from shoal.risk.exposure import exposure_sentence
 
     loaded = Plan.read(plan, changes or ())
     loaded = replace(loaded, engine=settings_of(engine, master, loaded))
@@ -124,6 +125,8 @@ def release(
         output.print(folded_line(answer["folded"]))
     if "loss" in answer:
         output.print("Loss: " + ", ".join(f"{name} {figure(value)}" for name, value in answer["loss"].items()))
+    if "exposure" in answer:
+        output.print(safe(exposure_sentence(answer["exposure"])))
     facts = result.facts
     if booked := facts.get(Booked):
         promise, booking = booked.promise, booked.booking

@@ -36,6 +36,7 @@ from shoal.plan.plan import Plan
 from shoal.plan.saved_recoding import LOCAL_RECODING_MESSAGE, saved_recoding
 from shoal.results.report_facts import Description, describe, describe_columns
 from shoal.results.usefulness import columns_with_no_signal, hidden_columns, released_entries
+from shoal.risk.exposure import Exposure, measure_exposure
 from shoal.runtime.lean_imports import load_arrow
 from shoal.runtime.progress import Progress
 from shoal.runtime.search_allowance import allow_seconds
@@ -57,6 +58,7 @@ from shoal.table import (
 )
 from shoal.table.canonical import canonical_text, canonical_text_distributed, normalize_negative_zero
 from shoal.table.categories import publish_categories
+from shoal.table.coarser_values import publish_coarser_values
 from shoal.table.date_shift import move_dates
 from shoal.table.people import number_people
 from shoal.table.pseudonyms import name_people, read_key, replace_identifiers
@@ -177,6 +179,10 @@ class Decided:
         """Collect the facts of the report."""
         return describe_columns(self.plan.schema.published, self.plan.model, checked)
 
+    def exposure(self, engine: Engine, seconds: float) -> Exposure | None:
+        """Measure the exposure for the owner, within some seconds."""
+        return None
+
     def further_figures(self, checked: CheckResult) -> dict[str, Any]:
         """Return figures that require all combinations."""
         return {}
@@ -230,6 +236,23 @@ class DecidedInMemory(Decided):
     @override
     def describe(self, checked: CheckResult) -> Description:
         return describe(self.problem, self.recoding, checked, reveals_source=self.plan.method.reveals_source)
+
+    @override
+    def exposure(self, engine: Engine, seconds: float) -> Exposure | None:
+        names = self.plan.schema.quasi_identifiers
+        if isinstance(self.recoding, ByPattern) or not self.plan.method.reveals_source:
+            return None
+        positions = self.released.positions(names)
+        counted = engine.frequencies(self.released, positions)
+        published = [_texts(counted.column(f"c{position}")) for position in positions]
+        count = counted.column("n").to_numpy().astype("int64")
+        wildcard = self.plan.method.wildcard
+        labels = self._labels_of_codes() if wildcard is not None else []
+        if not labels:
+            return measure_exposure(names, published, count, seconds=seconds)
+        frequencies = self.problem.frequencies
+        truths = [[label[code] for code in frequencies.codes[:, j]] for j, label in enumerate(labels)]
+        return measure_exposure(names, published, count, truths, frequencies.count, hidden=wildcard, seconds=seconds)
 
     @override
     def further_figures(self, checked: CheckResult) -> dict[str, Any]:
@@ -288,6 +311,17 @@ class DecidedDistributed(Decided):
         counted = engine.distributed_frequencies(written, _counted_positions(written, schema))
         assert counted is not None
         return verify_distributed(counted, written, schema, self.plan.model, self.released_rows)
+
+
+def _texts(column: Any) -> list[str | None]:
+    """Return the cells of a column as text; None is missing."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_dictionary(column.type):
+        column = pc.cast(column, column.type.value_type)
+    texts: list[str | None] = pc.cast(column, pa.string()).to_pylist()
+    return texts
 
 
 # -- the steps -----------------------------------------------------------------------------------------------------
@@ -358,6 +392,7 @@ def decide(
     return replace(
         found,
         origin=table,
+        rows=found.rows + prepared.left_out,
         rows_without_person=prepared.rows_without_person,
         repeating_identifiers=repeating_identifiers,
     )
@@ -375,12 +410,14 @@ def encode(engine: Engine, source: Source, plan: Plan, timer: StepTimer) -> Prob
 class _PreparedTable:
     """Table to be anonymized, with categories, pseudonyms and person numbers.
 
-    With the number of rows without a person, if the plan has a person column, and the pseudonyms of people.
+    With the number of rows without a person, if the plan has a person column, the pseudonyms of people, and the number
+    of rows that were left out for values that no hierarchy covers.
     """
 
     table: Relation
     rows_without_person: int = 0
     pseudonyms: Any = None
+    left_out: int = 0
 
 
 def _prepare_table(engine: Engine, source: Source, plan: Plan, timer: StepTimer) -> _PreparedTable:
@@ -395,15 +432,15 @@ def _prepare_table(engine: Engine, source: Source, plan: Plan, timer: StepTimer)
         require_columns(read, tuple(plan.schema.columns))
         require_roles(read, plan.schema.columns)
         table = normalize_negative_zero(engine, read, plan.schema)
-        table = publish_categories(engine, table, plan.schema)
+        table, left_out = publish_coarser_values(engine, publish_categories(engine, table, plan.schema), plan.schema)
         _reject_linking_pseudonyms(engine, table, plan)
         table = replace_identifiers(engine, table, plan.schema.pseudonyms, key)
         if not plan.schema.person:
-            return _PreparedTable(replace(table, labels=read.labels))
+            return _PreparedTable(replace(table, labels=read.labels), left_out=left_out)
         found = number_people(engine, table, plan.schema.person)
         pseudonyms = name_people(found.names, plan.schema.person[0], key) if plan.schema.linked else None
         table = move_dates(engine, found, plan.schema, key)
-        return _PreparedTable(replace(table, labels=read.labels), found.rows_without_person, pseudonyms)
+        return _PreparedTable(replace(table, labels=read.labels), found.rows_without_person, pseudonyms, left_out)
 
 
 def _reject_linking_pseudonyms(engine: Engine, table: Relation, plan: Plan) -> None:

@@ -69,6 +69,7 @@ from shoal.verification.check import CheckResult, check_relation
 from shoal.verification.independent import WrittenTable, has_plain_types, is_readable, read_frame
 from shoal.verification.verify import needs_original
 
+EXPOSURE_TIME_SHARE = 0.1
 LossChart = Callable[[Plan, Progress], str]
 """Function that charts the sources of a plan's loss, as HTML."""
 ABOUT_THE_SOURCE = ("source", "rows", "suppressed", "loss", "bound", "risk")
@@ -113,12 +114,13 @@ def anonymize(data: Table, plan: PlanLike, *, progress: Progress = quiet) -> Rel
             if plan.schema.person:
                 public = engine.read(Source(frame=released, with_nan=plan.schema.quasi_identifiers))
             external = _describe_externally(engine, public, plan, checked, None)
+        exposure = _exposure(engine, decided, timer)
     with timer("describing"):
         description = decided.describe(checked)
     return _result(
         released,
         external,
-        _figures(plan, decided, checked, {}),
+        _figures(plan, decided, checked, exposure),
         decided,
         seconds=timer.seconds,
         description=description,
@@ -318,9 +320,11 @@ def _release_to_file(
                 changed = harmless is not None and (harmless.undo or harmless.columns != harmless.table.columns)
                 file = None if changed else _written_table(plan, verified, written)
                 checked = decided.verify(engine, written, file, _original_table(plan, decided.origin))
+            exposure = _exposure(engine, decided, timer)
             digest = sha256_of(staged)
             name = Path(plan.output.written.get("path", path.name)).name
             extra: dict[str, Any] = {"output": {"name": name, "bytes": size_of(staged), "sha256": digest}}
+            extra |= exposure
             if previous is not None:
                 with timer("comparing"):
                     extra["intersection"] = intersect_releases(
@@ -468,6 +472,14 @@ def _release_to_standard_output(
     finally:
         scratch.remove()
     return _result(None, external, figures, decided, path=STANDARD, seconds=timer.seconds)
+
+
+def _exposure(engine: Engine, decided: Decided, timer: StepTimer) -> dict[str, Any]:
+    """Measure the exposure, in a tenth of the time of the release so far."""
+    so_far = sum(timer.seconds.values())
+    with timer("measuring exposure"):
+        found = decided.exposure(engine, EXPOSURE_TIME_SHARE * so_far)
+    return {} if found is None else {"exposure": found.to_dict()}
 
 
 def _writer_options(plan: Plan, decided: Decided) -> Writing:
@@ -679,7 +691,7 @@ def _original_table(plan: Plan, origin: Relation) -> WrittenTable | None:
         return None  # nobody is looked up in it
     path = Path(source.path)
     quasi = plan.schema.quasi_identifiers
-    moved = any(column.shift is not None or column.relative_to is not None for column in columns)
+    moved = any(column.shift or column.relative_to or column.unmatched != "error" for column in columns)
     if moved or source.format is not None or not is_readable(path) or not has_plain_types(path, quasi):
         return None
     if path.suffix.lower() == ".parquet":

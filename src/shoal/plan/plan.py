@@ -3,7 +3,7 @@
     [source]          path, format, time_zone; for CSV: delimiter, quote, header, encoding, missing, trim, names,
                       rename, decimal, thousands; for others: sheet, table, query, database, driver, user_missing,
                       values
-    [columns.NAME]    role, hierarchy, categories, order, pseudonym, exact, shift, relative_to
+    [columns.NAME]    role, hierarchy, levels, unmatched, categories, order, pseudonym, exact, shift, relative_to
     [[models]]        name and parameters, known
     [[keys]]          columns, k, models
     [method]          name and parameters
@@ -61,6 +61,7 @@ from shoal.plan.variables import (
 from shoal.render import Displayable, Grid, Summary
 from shoal.runtime.validation import Name, Validated, build_from_section
 from shoal.schema import HIERARCHIES, BaseHierarchy, Categories, Column, Hierarchy, Role, Schema, Shift
+from shoal.schema.columns import Unmatched
 from shoal.schema.hierarchy import as_text, changed_fields, plan_value
 
 MAX_SEED = 2**64 - 1
@@ -602,6 +603,8 @@ class _Column(_Section):
     exact: bool = False
     shift: dict[str, Any] | None = None
     relative_to: Literal["first"] | None = None
+    levels: int | None = Field(None, ge=1, strict=True)
+    unmatched: Unmatched = "error"
 
 
 class _Output(_Section):
@@ -688,7 +691,7 @@ def _column(name: str, section: _Column, folder: Path) -> Column:
         shift = None if section.shift is None else _shift(section.shift)
         return Column(
             section.role, hierarchy, categories, order, section.publish, section.pseudonym, section.exact, shift,
-            section.relative_to,
+            section.relative_to, section.levels, section.unmatched,
         )  # fmt: skip
     except PlanError as error:
         raise PlanError("columns.not-usable", column=name, reason=error) from None

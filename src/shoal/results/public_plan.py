@@ -72,10 +72,7 @@ class PublicPlan:
 def public_plan(plan: Plan) -> PublicPlan:
     """Reduce a plan to the part that is published with its release."""
     method = plan.method
-    columns = {
-        name: replace(column, hierarchy=None) if column.role is Role.QUASI_IDENTIFIER else column
-        for name, column in plan.schema.columns.items()
-    }
+    columns = {name: _public_column(column) for name, column in plan.schema.columns.items()}
     settings = {key: value for key, value in method.to_plan().items() if key in PUBLIC_SETTINGS}
     added = [model for model in method.promises if model not in plan.models]
     document: dict[str, Any] = {"models": [model.to_plan() for model in (*plan.models, *added)]}
@@ -97,6 +94,14 @@ def public_plan(plan: Plan) -> PublicPlan:
         method.declared_guarantee(),
         plan.review_status,
     )
+
+
+def _public_column(column: Column) -> Column:
+    """Return a column as its readers know it: what became of values is not told."""
+    if column.levels is not None:
+        return Column(column.role, exact=column.exact)
+    is_quasi = column.role is Role.QUASI_IDENTIFIER
+    return replace(column, hierarchy=None if is_quasi else column.hierarchy, unmatched="error")
 
 
 def _column(column: Column, values: Collection[str]) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from shoal.errors import counted
 from shoal.io.formats.urls import path_or_address
 from shoal.render import Displayable, Grid, Summary
+from shoal.risk.exposure import exposure_warnings
 from shoal.table.method_facts import MethodFacts, SearchFacts, WarningFacts
 from shoal.verification.check import read_as_missing_warnings
 
@@ -176,7 +177,7 @@ class ReleaseResult(Displayable, Generic[Table]):
             )
             found.append({"code": "not-optimal", "text": text})
         found += read_as_missing_warnings(self.figures.get("read_as_missing", {}))
-        found += review_warnings(self.figures)
+        found += review_warnings(self.figures) + exposure_warnings(self.figures.get("exposure"))
         return found + intruder_warnings(self.figures) + people_warnings(self.figures)
 
     def summary(self) -> Summary:
@@ -195,7 +196,7 @@ class ReleaseResult(Displayable, Generic[Table]):
         keys = (
             "rows", "released", "suppressed", "groups", "smallest_group", "method", "levels", "guarantee", "loss",
             "bound", "risk", "models", "people", "intersection", "pseudonyms", "folded",
-            "read_as_missing",
+            "read_as_missing", "exposure",
         )  # fmt: skip
         content = {key: self.figures[key] for key in keys if key in self.figures}
         content |= self.search

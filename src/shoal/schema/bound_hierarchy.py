@@ -105,6 +105,24 @@ class MissingFromHierarchy(HierarchyError):
         )
 
 
+@dataclass(frozen=True)
+class WithHidden:
+    """A hierarchy of values of which some are hidden: `*` at every level."""
+
+    of: Any
+
+    def bind(self, values: Sequence[str], missing: bool, *, column: str = "") -> Ladder:
+        """Bind the hierarchy to the other values, and add `*` where it stands."""
+        known = [value for value in values if value != TOP]
+        bound = self.of.bind(known, False, column=column)
+        at = list(values).index(TOP)
+        levels = []
+        for level in range(bound.height + 1):
+            names = [str(bound.labels[level][code]) for code in bound.codes[level]]
+            levels.append([*names[:at], TOP, *names[at:]])
+        return build_ladder(levels, missing, column=column)
+
+
 def build_ladder(
     columns: Sequence[Sequence[str]],
     missing: bool,

@@ -14,7 +14,7 @@ from annotated_types import Ge, Le
 
 from shoal.errors import HierarchyError, PlanError, counted
 from shoal.runtime.validation import Name, Validated
-from shoal.schema.bound_hierarchy import Ladder
+from shoal.schema.bound_hierarchy import TOP, Ladder, WithHidden
 from shoal.schema.categories import Categories
 from shoal.schema.hierarchy import Hierarchy
 from shoal.schema.people import People
@@ -34,6 +34,8 @@ class Role(StrEnum):
     DROP = "drop"
 
 
+Unmatched = Literal["error", "hide", "missing", "suppress"]
+"""Treatment of values that a hierarchy does not cover."""
 UNPUBLISHED = (Role.IDENTIFIER, Role.PERSON, Role.HOUSEHOLD, Role.DROP)
 """Roles that are not published, except as a pseudonym."""
 
@@ -81,6 +83,12 @@ class Column(Validated):
         Moves dates by a number of days that differs from person to person.
     relative_to
         With ``first``, the days since the person's first date are published instead of dates.
+    levels
+        Level of the hierarchy that a sensitive or other column publishes in place of its values; models count its
+        labels.
+    unmatched
+        What happens to values that the hierarchy does not cover: ``error``; ``hide`` publishes `*`; ``missing``, for
+        sensitive columns, takes them for missing; ``suppress`` leaves the rows out.
     """
 
     role: Role
@@ -92,8 +100,11 @@ class Column(Validated):
     exact: bool = False
     shift: Shift | None = None
     relative_to: Literal["first"] | None = None
+    levels: Annotated[int, Ge(1)] | None = None
+    unmatched: Unmatched = "error"
 
     def __post_init__(self) -> None:
+        self._check_coarsening()
         if (self.shift or self.relative_to) and self.role not in (Role.QUASI_IDENTIFIER, Role.OTHER):
             raise PlanError("columns.shift-wrong-role", role=self.role)
         if self.shift and self.relative_to:
@@ -104,12 +115,38 @@ class Column(Validated):
             raise PlanError("columns.no-categories")
         if self.categories is not None and self.role is not Role.SENSITIVE:
             raise PlanError("columns.categories-wrong-role", role=self.role)
-        if self.hierarchy is not None and self.role not in (Role.QUASI_IDENTIFIER, Role.SENSITIVE):
+        if self.hierarchy is not None and self.role not in (Role.QUASI_IDENTIFIER, Role.SENSITIVE) and not self.levels:
             raise PlanError("columns.hierarchy-wrong-role", role=self.role)
         if self.exact and self.role is not Role.SENSITIVE:
             raise PlanError("columns.exact-wrong-role", role=self.role)
         if self.role is Role.SENSITIVE and not self.exact:
             _refuse_conflicts(self)
+
+    def _check_coarsening(self) -> None:
+        """Check what is published in place of values, and of those not covered."""
+        if self.levels is not None:
+            if self.role not in (Role.SENSITIVE, Role.OTHER) or self.hierarchy is None:
+                raise PlanError(
+                    "A level is published of a sensitive or other column with a hierarchy; found levels on a column of "
+                    f"role {self.role}{' without one' if self.hierarchy is None else ''}. Quasi-identifiers are "
+                    "generalized by the method."
+                )
+            if self.categories is not None or self.order is not None:
+                raise PlanError("A column that publishes a level has no categories and no order of its values.")
+            reason = getattr(self.hierarchy, "looks_at_data", None)
+            if reason is not None:
+                raise PlanError(f"The labels of a published level must not depend on the data: {reason}.")
+        if self.unmatched == "error":
+            return
+        if self.hierarchy is None:
+            raise PlanError("Values are unmatched by a hierarchy; the column has none. Leave unmatched out.")
+        if self.unmatched == "missing" and self.role is not Role.SENSITIVE:
+            raise PlanError(
+                f"Only of a sensitive column may unmatched values count as missing; found a column of role "
+                f'{self.role}. Use unmatched = "hide" or "suppress".'
+            )
+        if self.unmatched == "hide" and self.role is Role.SENSITIVE and self.levels is None:
+            raise PlanError('A sensitive value cannot be hidden alone; use unmatched = "missing" or "suppress".')
 
     @property
     def key(self) -> Callable[[str], str | None]:
@@ -203,6 +240,8 @@ class Schema(Validated):
     def ladder(self, name: str, values: Sequence[str], missing: bool) -> Ladder:
         """Bind the hierarchy of a quasi-identifier to values; flat by default."""
         hierarchy = self.columns[name].hierarchy or Flat()
+        if self.columns[name].unmatched == "hide" and TOP in values:
+            hierarchy = WithHidden(hierarchy)
         return replace(hierarchy.bind(values, missing, column=name), rule=hierarchy)
 
     def domain(self, name: str, values: Sequence[str]) -> Domain:
@@ -252,6 +291,8 @@ class Domain:
 
 
 def _published(column: Column) -> Column:
+    if column.levels is not None:  # the labels of the level are the values, and it has no further ones
+        return Column(column.role, exact=column.exact)
     categories = column.categories
     if column.publish == "values" or categories is None:
         return column

@@ -1,0 +1,156 @@
+"""Exposure: people with few rows like theirs, for the owner of a release.
+
+Somebody who knows the true values of some columns finds the released rows that can be a person's: those that show the
+same in these columns, where `*` may be anything. The figures are about all quasi-identifiers together, and about the
+two and three of them that single out most people, which are found one after the other. They are not published.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+SMALL_CROWD = 5
+MAX_EXPOSED_SHARE = 0.01
+"""Largest part of the rows with fewer rows like them, without a warning."""
+MAX_FACTS = 3
+
+Codes = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class ExposedRows:
+    """Rows with few rows like them, given some columns."""
+
+    columns: tuple[str, ...]
+    alone: int
+    exposed: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures for JSON."""
+        return {"columns": list(self.columns), "alone": self.alone, f"below_{SMALL_CROWD}": self.exposed}
+
+
+@dataclass(frozen=True)
+class Exposure:
+    """Exposure of a release: by all quasi-identifiers, and by few of them."""
+
+    rows: int
+    all_columns: ExposedRows
+    facts: tuple[ExposedRows, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures for JSON."""
+        return {**self.all_columns.to_dict(), "rows": self.rows, "facts": [fact.to_dict() for fact in self.facts]}
+
+
+def exposure_warnings(figures: Mapping[str, Any] | None) -> list[dict[str, str]]:
+    """Return the warning about too many exposed rows, with the block to add."""
+    if figures is None or figures[f"below_{SMALL_CROWD}"] <= MAX_EXPOSED_SHARE * figures["rows"]:
+        return []
+    names = ", ".join(f'"{name}"' for name in figures["columns"])
+    text = (
+        f"Of {figures['rows']:,} rows {figures[f'below_{SMALL_CROWD}']:,} have fewer than {SMALL_CROWD} rows like them "
+        "for somebody who knows all quasi-identifiers. If they can be known together, add to the plan: "
+        f"[[keys]] columns = [{names}], k = {SMALL_CROWD}."
+    )
+    return [{"code": "exposure", "text": text}]
+
+
+def exposure_sentence(figures: Mapping[str, Any]) -> str:
+    """Describe the exposure of a release in a sentence."""
+    key = f"below_{SMALL_CROWD}"
+    facts = [f"by {' with '.join(fact['columns'])} {fact[key]:,}" for fact in figures["facts"] if fact[key]]
+    more = f"; {', '.join(facts)}" if facts else ""
+    return (
+        f"Exposure, for you alone: {figures[key]:,} of {figures['rows']:,} rows have fewer than {SMALL_CROWD} like them "
+        f"in all quasi-identifiers, {figures['alone']:,} none{more}."
+    )
+
+
+def measure_exposure(
+    names: Sequence[str],
+    published: Sequence[Sequence[str | None]],
+    count: Codes,
+    truths: Sequence[Sequence[str | None]] | None = None,
+    truth_count: Codes | None = None,
+    *,
+    hidden: str | None = None,
+    seconds: float = float("inf"),
+    clock: Callable[[], float] = time.perf_counter,
+) -> Exposure:
+    """Count the rows with few rows like them.
+
+    Parameters
+    ----------
+    published, count
+        Released labels by column, and the rows of each combination.
+    truths, truth_count
+        What the same columns say of people, as labels of which none is hidden; by default what is published.
+    hidden
+        Label that may be anything, such as `*`; None if every label is read as it is.
+    seconds
+        Time after which no further facts are looked for.
+    """
+    start = clock()
+    truths, truth_count = (published, count) if truths is None or truth_count is None else (truths, truth_count)
+    coded = [_code(one, other, hidden) for one, other in zip(published, truths, strict=True)]
+    rows = int(truth_count.sum())
+
+    def measure(chosen: Sequence[int]) -> ExposedRows:
+        crowd = _crowds([coded[j][0] for j in chosen], count, [coded[j][1] for j in chosen])
+        exposed, alone = crowd < SMALL_CROWD, crowd <= 1
+        return ExposedRows(
+            tuple(names[j] for j in chosen), int(truth_count[alone].sum()), int(truth_count[exposed].sum())
+        )
+
+    whole = measure(range(len(names)))
+    chosen: list[int] = []
+    facts = []
+    while len(chosen) < min(MAX_FACTS, len(names) - 1) and clock() - start < seconds:
+        found = [(measure([*chosen, j]), j) for j in range(len(names)) if j not in chosen]
+        best, added = max(found, key=lambda one: (one[0].exposed, one[0].alone, -one[1]))
+        chosen.append(added)
+        if len(chosen) > 1:
+            facts.append(best)
+    return Exposure(rows, whole, tuple(facts))
+
+
+def _code(published: Sequence[str | None], truths: Sequence[str | None], hidden: str | None) -> tuple[Codes, Codes]:
+    """Number the labels of a column; a hidden one is -1."""
+    number: dict[str | None, int] = {}
+    codes = [
+        -1 if hidden is not None and label == hidden else number.setdefault(label, len(number)) for label in published
+    ]
+    return np.asarray(codes, np.int64), np.asarray(
+        [number.setdefault(label, len(number)) for label in truths], np.int64
+    )
+
+
+def _crowds(published: Sequence[Codes], count: Codes, truths: Sequence[Codes]) -> Codes:
+    """Count for each truth the rows that can be its row.
+
+    Rows with the same cells hidden are looked up together.
+    """
+    pattern = np.zeros(len(count), np.int64)
+    for column in published:
+        pattern = np.unique(2 * pattern + (column < 0), return_inverse=True)[1].astype(np.int64).reshape(-1)
+    crowd = np.zeros(len(truths[0]), np.int64)
+    for number in range(int(pattern.max(initial=-1)) + 1):
+        rows = np.flatnonzero(pattern == number)
+        visible = [j for j, column in enumerate(published) if column[rows[0]] >= 0]
+        if not visible:
+            crowd += int(count[rows].sum())
+            continue
+        key = np.zeros(len(rows) + len(crowd), np.int64)
+        for j in visible:
+            both = np.concatenate([published[j][rows], truths[j]])
+            key = np.unique(key * (int(both.max()) + 1) + both, return_inverse=True)[1].astype(np.int64).reshape(-1)
+        found = np.bincount(key[: len(rows)], count[rows], int(key.max()) + 1).astype(np.int64)
+        crowd += found[key[len(rows) :]]
+    return crowd
