@@ -76,7 +76,7 @@ def test_unmatched_values_are_errors_unless_the_plan_differs():
     assert len(hidden.table) == ROWS
     assert hidden.certificate["smallest_group"] >= 2
     left_out = release(odd, {**AGE, "unmatched": "suppress"})
-    assert (len(left_out.table), left_out.certificate["rows"], left_out.certificate["suppressed"]) == (
+    assert (len(left_out.table), left_out.figures["rows"], left_out.figures["suppressed"]) == (
         ROWS - 2,
         ROWS,
         2,

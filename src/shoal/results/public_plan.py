@@ -97,7 +97,7 @@ def public_plan(plan: Plan) -> PublicPlan:
 
 
 def _public_column(column: Column) -> Column:
-    """Return a column as its readers know it: what became of values is not told."""
+    """Return a column without the treatment of its values."""
     if column.levels is not None:
         return Column(column.role, exact=column.exact)
     is_quasi = column.role is Role.QUASI_IDENTIFIER

@@ -68,8 +68,8 @@ def exposure_sentence(figures: Mapping[str, Any]) -> str:
     facts = [f"by {' with '.join(fact['columns'])} {fact[key]:,}" for fact in figures["facts"] if fact[key]]
     more = f"; {', '.join(facts)}" if facts else ""
     return (
-        f"Exposure, for you alone: {figures[key]:,} of {figures['rows']:,} rows have fewer than {SMALL_CROWD} like them "
-        f"in all quasi-identifiers, {figures['alone']:,} none{more}."
+        f"Exposure, for you alone: {figures[key]:,} of {figures['rows']:,} rows have fewer than {SMALL_CROWD} like "
+        f"them in all quasi-identifiers, {figures['alone']:,} none{more}."
     )
 
 
