@@ -177,7 +177,7 @@ class ReleaseResult(Displayable, Generic[Table]):
             )
             found.append({"code": "not-optimal", "text": text})
         found += read_as_missing_warnings(self.figures.get("read_as_missing", {}))
-        found += review_warnings(self.figures) + exposure_warnings(self.figures.get("exposure"))
+        found += review_warnings(self.figures) + exposure_warnings(self.figures)
         return found + intruder_warnings(self.figures) + people_warnings(self.figures)
 
     def summary(self) -> Summary:
