@@ -18,6 +18,7 @@ import numpy.typing as npt
 from shoal.advice.column_tiers import Tier, is_secondary
 from shoal.advice.profile import Profile
 from shoal.advice.suggest_role import MAX_CATEGORIES, ColumnProfile, dropped
+from shoal.advice.try_methods import MAX_WORK
 from shoal.errors import InfeasibleError, PlanError
 from shoal.io.engines import open_engine
 from shoal.io.engines.base import EngineSettings, Source
@@ -32,8 +33,6 @@ from shoal.utility.loss import ncp_by_column
 
 SAMPLE_ROWS = 10_000
 MIN_SAMPLE_ROWS = 500
-MAX_WORK = 4_000_000
-"""Maximum of rows times squared quasi-identifiers in a trial, with few rows excepted."""
 MAX_LOSS = 0.33
 """Largest loss (ncp) of Mondrian on the sample of the columns of full weight; the final method loses less."""
 LOW_WEIGHT = 0.3
@@ -57,7 +56,7 @@ MAX_DIVERSITY_LOSS = 0.05
 MAX_DIVERSITY_RATIO = 1.2
 SMALL_LOSS = 0.15
 """Loss with diversity that is small in any case."""
-MAX_TRIAL_WORK = 4 * MAX_WORK
+MAX_TRIAL_WORK = 3 * MAX_WORK
 """Work of trials, in rows times squared quasi-identifiers, after which columns are dropped in bulk.
 
 It bounds the time of a draft, and is the same on every machine."""

@@ -21,6 +21,8 @@ from shoal.runtime.progress import Progress, quiet
 
 SAMPLE_ROWS = 10_000
 MIN_SAMPLE_ROWS = 500
+MAX_WORK = 4_000_000
+"""Maximum of rows times squared quasi-identifiers in a trial, with few rows excepted."""
 PARTIAL_KNOWLEDGE_SAMPLE_ROWS = 4_000
 """Sample size for intruders with partial knowledge: there are many sets of columns."""
 MAX_REFINE_CELLS = 600_000
@@ -71,11 +73,10 @@ def try_methods(
         Engine that draws the sample, instead of the plan's engine; the methods run on this machine.
     """
     has_partial_knowledge = partial_knowledge_models(plan.model)
-    sampled, rows = _plan_on_sample(
-        plan, source, PARTIAL_KNOWLEDGE_SAMPLE_ROWS if has_partial_knowledge else SAMPLE_ROWS, engine
-    )
-    weights = dict(getattr(plan.method, "weights", {}))
     columns = len(plan.schema.quasi_identifiers)
+    most = PARTIAL_KNOWLEDGE_SAMPLE_ROWS if has_partial_knowledge else SAMPLE_ROWS
+    sampled, rows = _plan_on_sample(plan, source, min(most, max(MIN_SAMPLE_ROWS, MAX_WORK // columns**2)), engine)
+    weights = dict(getattr(plan.method, "weights", {}))
     methods: tuple[Method, ...] = (Mondrian(weights=weights),)
     if nodes <= MAX_LATTICE_NODES:
         methods += (FullDomain(suppression=suppression, weights=weights),)

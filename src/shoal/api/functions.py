@@ -47,6 +47,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "plan": ("profile", "draft"),
     "explore": ("explore",),
     "explain": ("explain",),
+    "review": ("Plan",),
     "release": ("release",),
     "check": ("check",),
     "verify": ("verify",),
