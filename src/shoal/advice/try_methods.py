@@ -74,8 +74,8 @@ def try_methods(
     """
     has_partial_knowledge = partial_knowledge_models(plan.model)
     columns = len(plan.schema.quasi_identifiers)
-    most = PARTIAL_KNOWLEDGE_SAMPLE_ROWS if has_partial_knowledge else SAMPLE_ROWS
-    sampled, rows = _plan_on_sample(plan, source, min(most, max(MIN_SAMPLE_ROWS, MAX_WORK // columns**2)), engine)
+    max_rows = PARTIAL_KNOWLEDGE_SAMPLE_ROWS if has_partial_knowledge else SAMPLE_ROWS
+    sampled, rows = _plan_on_sample(plan, source, min(max_rows, max(MIN_SAMPLE_ROWS, MAX_WORK // columns**2)), engine)
     weights = dict(getattr(plan.method, "weights", {}))
     methods: tuple[Method, ...] = (Mondrian(weights=weights),)
     if nodes <= MAX_LATTICE_NODES:
