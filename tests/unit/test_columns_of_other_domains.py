@@ -308,6 +308,14 @@ def judged() -> tuple[tuple[str, str, str, tuple[str, ...], str], ...]:
     return tuple(found)
 
 
+@pytest.mark.parametrize("name", ["initial_listing_status", "mobility", "family_size"])
+def test_words_that_begin_like_identifiers_are_none(name):
+    values = [("w", "f", "x")[n % 3] for n in range(ROWS)]
+    table = pa.table({name: values, "age": [str(20 + n % 50) for n in range(ROWS)]})
+    found = profile_table(table).columns[0]
+    assert found.role is not Role.IDENTIFIER, found.reason
+
+
 def test_at_least_sixty_headers():
     assert len(judged()) >= 60
 

@@ -63,7 +63,8 @@ def review(
         print(json.dumps({"status": status, "models": models, "roles": dict(decisions)}))
         return
     rows = [(role, str(len(names)), f"{QUESTIONS[role]} {', '.join(map(safe, names))}") for role, names in decisions]
-    output.print(f"Who receives it: {loaded.recipient.kind if loaded.recipient else 'not said ([recipient] kind)'}.")
+    receiver = loaded.recipient.kind if loaded.recipient else "not said ([recipient] kind)"
+    output.print(f"Who receives it: {safe(receiver)}.")
     output.print(f"What is promised: {'; '.join(map(str, loaded.models)) or 'nothing'}.")
     output.print(rows_table("What only a person can decide", ("role", "columns", "each of these"), rows))
     if by is None:

@@ -74,7 +74,7 @@ def exposure_sentence(figures: Mapping[str, Any]) -> str:
     more = f"; {', '.join(facts)}" if facts else ""
     return (
         f"Exposure, for you alone: {figures[key]:,} of {figures['rows']:,} rows have fewer than {SMALL_CROWD} like "
-        f"them in all quasi-identifiers, {figures['alone']:,} none{more}."
+        f"them in all quasi-identifiers, {figures['alone']:,} are alone{more}."
     )
 
 

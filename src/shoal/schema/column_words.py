@@ -112,6 +112,16 @@ def _lists() -> _Lists:
     return _Lists({**joined, **phrases}, neutral, beginnings, pairs)
 
 
+def may_begin_word(start: str) -> bool:
+    """Return whether a listed word is, or begins with, some letters.
+
+    >>> may_begin_word("relig"), may_begin_word("apell")
+    (True, False)
+    """
+    lists = _lists()
+    return start in lists.phrases or start in lists.fillers or start in lists.beginnings
+
+
 def meanings_of(name: str) -> tuple[Meaning, ...]:
     """Return the meanings of a name's words, in the order of the name.
 

@@ -126,27 +126,20 @@ class Column(Validated):
         """Check what is published in place of values, and of those not covered."""
         if self.levels is not None:
             if self.role not in (Role.SENSITIVE, Role.OTHER) or self.hierarchy is None:
-                raise PlanError(
-                    "A level is published of a sensitive or other column with a hierarchy; found levels on a column of "
-                    f"role {self.role}{' without one' if self.hierarchy is None else ''}. Quasi-identifiers are "
-                    "generalized by the method."
-                )
+                raise PlanError("columns.level-wrong-role", role=self.role)
             if self.categories is not None or self.order is not None:
-                raise PlanError("A column that publishes a level has no categories and no order of its values.")
+                raise PlanError("columns.level-with-categories")
             reason = getattr(self.hierarchy, "looks_at_data", None)
             if reason is not None:
-                raise PlanError(f"The labels of a published level must not depend on the data: {reason}.")
+                raise PlanError("columns.level-depends-on-data", reason=reason)
         if self.unmatched == "error":
             return
         if self.hierarchy is None:
-            raise PlanError("Values are unmatched by a hierarchy; the column has none. Leave unmatched out.")
+            raise PlanError("columns.unmatched-without-hierarchy")
         if self.unmatched == "missing" and self.role is not Role.SENSITIVE:
-            raise PlanError(
-                f"Only of a sensitive column may unmatched values count as missing; found a column of role "
-                f'{self.role}. Use unmatched = "hide" or "suppress".'
-            )
+            raise PlanError("columns.unmatched-missing-wrong-role", role=self.role)
         if self.unmatched == "hide" and self.role is Role.SENSITIVE and self.levels is None:
-            raise PlanError('A sensitive value cannot be hidden alone; use unmatched = "missing" or "suppress".')
+            raise PlanError("columns.unmatched-hidden-sensitive")
 
     @property
     def key(self) -> Callable[[str], str | None]:

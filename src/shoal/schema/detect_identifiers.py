@@ -26,6 +26,7 @@ from shoal.schema.column_vocabulary import (
     meaning_of,
     words_of,
 )
+from shoal.schema.column_words import may_begin_word
 
 MIN_MATCHING_SHARE = 0.8
 """The share of a column's distinct values that must match."""
@@ -213,9 +214,13 @@ def _begun_identifier(word: str) -> str | None:
     ('a name', None)
     """
     start = word.rstrip("0123456789")
-    if len(start) < MIN_ABBREVIATION:
+    if len(start) < MIN_ABBREVIATION or may_begin_word(start):
         return None
-    begun = {what for phrase, what in IDENTIFIERS.items() if phrase.startswith(start) and " " not in phrase}
+    begun = {
+        what
+        for phrase, what in IDENTIFIERS.items()
+        if phrase.startswith(start) and " " not in phrase and phrase != f"{start}s"
+    }
     is_word = start in PEOPLE or start in IDENTIFYING_ALONE
     return next(iter(begun)) if len(begun) == 1 and begun <= ABBREVIATED_MEANINGS and not is_word else None
 

@@ -89,10 +89,7 @@ def _labels(column: Column, texts: Sequence[str], unmatched: frozenset[str], nam
     if column.levels is not None and known:
         bound = column.hierarchy.bind(known, False, column=name)
         if column.levels > bound.height:
-            raise PlanError(
-                f"Column {name!r} publishes level {column.levels} of its hierarchy, which has {bound.height}. Lower "
-                "levels."
-            )
+            raise PlanError("columns.level-too-high", column=name, level=column.levels, height=bound.height)
         found = {
             text: bound.labels[column.levels][code]
             for text, code in zip(known, bound.codes[column.levels], strict=True)
