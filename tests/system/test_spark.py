@@ -515,3 +515,17 @@ def test_combinations_are_measured_beyond_a_limit(spark, tmp_path, monkeypatch):
     assert len(found[0]) == 21
     assert found == [found[0]] * 4
     assert measured == [1, 0, 1, 0]
+
+
+def test_values_and_categories_on_spark():
+    """Categories are added and verified, as on one machine."""
+    from shoal.datasets.patients import CATEGORIES, COLUMNS, TABLES
+
+    table = pa.table(dict(zip(COLUMNS, map(list, zip(*TABLES[1], strict=True)), strict=True)))
+    columns = {name: Column(Role.QUASI_IDENTIFIER) for name in COLUMNS[:3]}
+    columns["condition"] = Column(Role.SENSITIVE, categories=CATEGORIES, publish="both")
+    plan = shoal.Plan(Schema(columns), (shoal.models.KAnonymity(4),), shoal.methods.FullDomain())
+    released = shoal.anonymize(table, on_spark(plan)).table
+    assert released.num_rows == table.num_rows
+    categories = [CATEGORIES.name(CATEGORIES.index(value)) for value in released["condition"].to_pylist()]
+    assert released["condition category"].to_pylist() == categories

@@ -57,7 +57,7 @@ from shoal.table import (
     released_ladders,
 )
 from shoal.table.canonical import canonical_text, canonical_text_distributed, normalize_negative_zero
-from shoal.table.categories import publish_categories
+from shoal.table.categories import add_categories, publish_categories, require_categories
 from shoal.table.coarser_values import publish_coarser_values
 from shoal.table.date_shift import move_dates
 from shoal.table.people import number_people
@@ -208,6 +208,7 @@ class DecidedInMemory(Decided):
         original: WrittenTable | None = None,
     ) -> CheckResult:
         problem, schema, model = self.problem, self.plan.schema.published, self.plan.model
+        require_categories(engine, written, schema)
         if isinstance(self.recoding, ByPattern):
             return verify_patterns(engine, written, problem.frequencies, problem.ladders, self.recoding, model)
         people = read_source_people(engine, self.source, schema, model) if schema.person else None
@@ -308,6 +309,7 @@ class DecidedDistributed(Decided):
         original: WrittenTable | None = None,
     ) -> CheckResult:
         schema = self.plan.schema.published
+        require_categories(engine, written, schema)
         counted = engine.distributed_frequencies(written, _counted_positions(written, schema))
         assert counted is not None
         return verify_distributed(counted, written, schema, self.plan.model, self.released_rows)
@@ -433,6 +435,7 @@ def _prepare_table(engine: Engine, source: Source, plan: Plan, timer: StepTimer)
         require_roles(read, plan.schema.columns)
         table = normalize_negative_zero(engine, read, plan.schema)
         table, left_out = publish_coarser_values(engine, publish_categories(engine, table, plan.schema), plan.schema)
+        table = add_categories(engine, table, plan.schema)
         _reject_linking_pseudonyms(engine, table, plan)
         table = replace_identifiers(engine, table, plan.schema.pseudonyms, key)
         if not plan.schema.person:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal import __version__
-from shoal.errors import OutputError, PlanError
+from shoal.errors import OutputError, PlanError, TableError
 from shoal.io.engines import open_engine, runs_on_spark
 from shoal.io.engines.base import UTC, Engine, EngineSettings, Relation, Source, require_columns
 from shoal.io.formats import PLAIN, STANDARD, Writing, writer_of
@@ -62,6 +62,7 @@ from shoal.runtime.progress import Progress, quiet
 from shoal.runtime.scratch import make_scratch
 from shoal.runtime.threads import limit_threads
 from shoal.schema import Column, Role, Schema
+from shoal.table.categories import require_categories
 from shoal.table.people import number_people
 from shoal.table.spreadsheet_safety import neutralize
 from shoal.utility.coded_tables import TableReader, source_of
@@ -381,7 +382,8 @@ def _release_to_database(
                 released, labels = decided.released, _writer_options(plan, decided).labels
                 stage = server.stage(target, released.columns, released.types, engine.batches(released), labels)
             with timer("verifying"):
-                looked_at = (*plan.schema.published.quasi_identifiers, *plan.schema.published.sensitive)
+                added = plan.schema.category_columns.values()
+                looked_at = (*plan.schema.published.quasi_identifiers, *plan.schema.published.sensitive, *added)
                 wanted = None if plan.schema.person else looked_at
                 written = reread = engine.ingest(server, server.columns(stage.quoted, None, wanted))
                 if plan.schema.person:  # with person numbers, once the rows without them are known to be equal
@@ -603,7 +605,13 @@ def check(
     is_read = isinstance(data, str | Path | Source)
     has_default_settings = settings == EngineSettings() and time_zone is None and not form.missing
     if has_default_settings and not (
-        is_read or person or possible or wildcard or partial_knowledge_models(model) or runs_on_spark(settings, data)
+        is_read
+        or schema.category_columns
+        or person
+        or possible
+        or wildcard
+        or partial_knowledge_models(model)
+        or runs_on_spark(settings, data)
     ):
         from shoal.io.engines.count_in_memory import count_in_memory, frame_to_arrow
 
@@ -621,6 +629,8 @@ def check(
             person, unanswered = possible, ()
             chosen = [*plan.model_of_rows.parts, *as_models(models)]
             schema = Schema({**schema.columns, **{name: Column(Role.PERSON) for name in person}}).published
+        if set(schema.category_columns.values()) & set(table.columns):  # the original has none
+            require_categories(opened, table, schema, TableError)
         if person:
             require_columns(table, person)
             table = number_people(opened, table, person).table
@@ -767,6 +777,8 @@ def _figures(plan: Plan, decided: Decided, checked: CheckResult, extra: Mapping[
     categories = [name for name, column in plan.schema.columns.items() if column.publish == "categories"]
     if categories:
         content["published_as_categories"] = categories
+    if plan.schema.category_columns:
+        content["category_columns"] = plan.schema.category_columns
     column_labels = {name: found.label for name, found in decided.origin.labels.items() if found.label}
     if labels := {name: text for name, text in column_labels.items() if name in decided.released.columns}:
         content["labels"] = labels

@@ -598,7 +598,7 @@ class _Column(_Section):
     categories: list[list[Any]] | None = None
     category_names: list[str] | None = None
     order: list[Any] | None = None
-    publish: Literal["values", "categories"] = "values"
+    publish: Literal["values", "categories", "both"] = "values"
     pseudonym: bool = False
     exact: bool = False
     shift: dict[str, Any] | None = None

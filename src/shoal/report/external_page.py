@@ -121,6 +121,8 @@ def _summary(content: Mapping[str, Any], facts: ExternalFacts) -> str:
         done.append(f"What the table tells about these people ({join_names(unchanged)}) was not changed.")
     if categories:
         done.append(f"Of {join_names(categories)} the release tells the category only, not the value itself.")
+    if added := content.get("category_columns"):
+        done.append(f"The categories of {join_names(list(added))} are published in {join_names(list(added.values()))}.")
     if others := schema.named(Role.OTHER):
         done.append(f"Published as they are: {join_names(others)}.")
     paragraphs = (" ".join(sentences), " ".join(done), _result(content))

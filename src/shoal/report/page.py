@@ -181,6 +181,9 @@ def _summary(content: Mapping[str, Any], method_facts: MethodFacts, facts: Descr
         sentences.append(f"What the table tells about these people ({join_names(unchanged)}) was not changed.")
     if categories:
         sentences.append(f"Of {join_names(categories)} the release tells the category only, not the value itself.")
+    if added := content.get("category_columns"):
+        homes = join_names(list(added.values()))
+        sentences.append(f"The categories of {join_names(list(added))} are published in {homes}.")
     if by_role[Role.OTHER]:
         sentences.append(f"Published as they are: {join_names(by_role[Role.OTHER])}.")
     sentences.append(PARAGRAPH_BREAK)

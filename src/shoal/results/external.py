@@ -205,6 +205,7 @@ def describe_released(
         "published_as_categories": [
             name for name, column in plan.schema.columns.items() if column.publish == "categories"
         ],
+        "category_columns": plan.schema.category_columns,
         "reading": verification.reading,
         "output": None if output is None else dict(output),
     }

@@ -50,7 +50,7 @@ def sensitive(
     order: Iterable[str] | None = None,
     categories: Categories | Iterable[Iterable[str]] | None = None,
     hierarchy: Hierarchy | None = None,
-    publish: Literal["values", "categories"] = "values",
+    publish: Literal["values", "categories", "both"] = "values",
     exact: bool = False,
 ) -> Column:
     """A sensitive attribute: published, and protected by the models.
@@ -64,7 +64,7 @@ def sensitive(
     hierarchy
         The hierarchy for the hierarchical distance of t-closeness.
     publish
-        Whether the values are published, or only their categories.
+        Whether the values are published, or only their categories, or both.
     exact
         Whether every spelling is a separate value.
     """

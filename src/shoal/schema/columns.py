@@ -72,7 +72,8 @@ class Column(Validated):
     order
         A sensitive column's values from low to high, for the ordered distance.
     publish
-        Whether a sensitive column's values are published, or only their categories.
+        Whether a sensitive column's values are published, or only their categories, or both: the category is then a
+        column of its own, which has the name and the word ``category``.
     pseudonym
         Whether keyed pseudonyms of an identifier, a person or a household are published instead of dropping it. That of
         a person or household links rows: the plan must then state how much of them an intruder may know
@@ -95,7 +96,7 @@ class Column(Validated):
     hierarchy: Hierarchy | None = None
     categories: Categories | None = None
     order: tuple[str, ...] | None = None
-    publish: Literal["values", "categories"] = "values"
+    publish: Literal["values", "categories", "both"] = "values"
     pseudonym: bool = False
     exact: bool = False
     shift: Shift | None = None
@@ -111,7 +112,7 @@ class Column(Validated):
             raise PlanError("columns.shift-and-relative-to")
         if self.pseudonym and self.role not in (Role.IDENTIFIER, Role.PERSON, Role.HOUSEHOLD):
             raise PlanError("pseudonyms.wrong-role", role=self.role)
-        if self.publish == "categories" and self.categories is None:
+        if self.publish != "values" and self.categories is None:
             raise PlanError("columns.no-categories")
         if self.categories is not None and self.role is not Role.SENSITIVE:
             raise PlanError("columns.categories-wrong-role", role=self.role)
@@ -155,6 +156,16 @@ class Schema(Validated):
     """The columns of a plan, in its order."""
 
     columns: Mapping[Name, Column] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for added in self.category_columns.values():
+            if added in self.columns:
+                raise PlanError("columns.category-column-exists", column=added)
+
+    @property
+    def category_columns(self) -> dict[str, str]:
+        """Names of the added columns of categories, by sensitive column."""
+        return {name: f"{name} category" for name, column in self.columns.items() if column.publish == "both"}
 
     def named(self, role: Role) -> tuple[str, ...]:
         """Return the names of the columns of a role, in the plan's order."""
@@ -287,7 +298,7 @@ def _published(column: Column) -> Column:
     if column.levels is not None:  # the labels of the level are the values, and it has no further ones
         return Column(column.role, exact=column.exact)
     categories = column.categories
-    if column.publish == "values" or categories is None:
+    if column.publish != "categories" or categories is None:
         return column
     names = tuple(map(categories.name, range(categories.count)))
     own = Categories(tuple((name,) for name in names), names)
@@ -300,7 +311,7 @@ def _refuse_conflicts(column: Column) -> None:
     classes = () if column.categories is None else column.categories.classes
     categories = [(value, index) for index, values in enumerate(classes) for value in values]
     names = []
-    if column.publish == "categories" and column.categories is not None:
+    if column.publish != "values" and column.categories is not None:
         names = [(column.categories.name(index), index) for index in range(column.categories.count)]
     tree: list[tuple[str, object]] = []
     if column.hierarchy is not None:

@@ -554,6 +554,10 @@ TEXTS: dict[str, tuple[str, str]] = {
         "only their classes",
         "nur ihre Klassen",
     ),
+    "hierarchies.published.both": (
+        "the values and their classes",
+        "die Werte und ihre Klassen",
+    ),
     "hierarchies.order.about": (
         "Where the values have an order (stages, incomes), conditions about distances can use it.",
         "Wo die Werte eine Ordnung haben (Stadien, Einkommen), nutzen sie Bedingungen über Abstände.",

@@ -353,6 +353,10 @@ class Engine(Protocol):
         """
         ...
 
+    def duplicate(self, table: Relation, positions: Sequence[int], names: Sequence[str]) -> Relation:
+        """Return the table with copies of some columns, under new names."""
+        ...
+
     def relabel(self, table: Relation, position: int, labels: pa.Table) -> Relation:
         """Replace the values of one column by labels (v, label).
 

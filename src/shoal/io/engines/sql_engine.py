@@ -111,6 +111,12 @@ class SqlEngine(ABC):
         ranked = [position for position in table.ranked if position in positions]
         return replace(self._column_view(query, table, positions, ranked), ordered=ordered)
 
+    def duplicate(self, table: Relation, positions: Sequence[int], names: Sequence[str]) -> Relation:
+        """Return the table with copies of some columns, under new names."""
+        every = (*range(len(table.columns)), *positions)
+        query = sql.projected(table.name, every, hidden=False)
+        return replace(self._view(query, (*table.columns, *names)), named=table.named)
+
     def relabel(self, table: Relation, position: int, labels: pa.Table) -> Relation:
         """Replace the values of one column by labels (v, label)."""
         positions = range(len(table.columns))

@@ -210,7 +210,7 @@ class AntiUnification(Method):
         if others and self.patterns != "model-aware":
             raise PlanError("patterns.only-k-anonymity", patterns=self.patterns, models=", ".join(others))
         if self.patterns == "overlapping":
-            extra = [name for name, column in schema.columns.items() if column.role is Role.OTHER]
+            extra = [*schema.named(Role.OTHER), *schema.category_columns.values()]
             if extra:
                 raise PlanError("patterns.column-of-single-records", column=extra[0])
             if SUPPORT in schema.columns and SUPPORT not in schema.unpublished:
