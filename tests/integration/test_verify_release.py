@@ -31,10 +31,13 @@ def write_people(folder, rows=PEOPLE, header="age,zip,sex,ill"):
     (folder / "people.csv").write_text("\n".join([header, *(",".join(map(str, row)) for row in rows)]) + "\n")
 
 
-def make_release(folder, models="k-anonymity k=4", method="mondrian", columns=COLUMNS, output="out.csv", **more):
+def make_release(
+    folder, models="k-anonymity k=4", method="mondrian", columns=COLUMNS, output="out.csv", output_options=None
+):
     plan = write_plan(
-        folder, columns=columns, models=models, method=method, source="people.csv", output=output, name="plan", **more
-    )
+        folder, columns=columns, models=models, method=method, source="people.csv",
+        output={"path": output, **(output_options or {})}, name="plan",
+    )  # fmt: skip
     shoal.release(plan)
     return folder / output
 
@@ -65,7 +68,7 @@ def rewrite(path, change):
 def test_release_is_verified_by_table_or_certificate(released, command):
     for name in ("out.csv", "out.certificate.json"):
         found = shoal.verify(released.with_name(name))
-        assert outcomes(found) == {"digest": "holds", "promise": "holds", "figures": "holds"}
+        assert outcomes(found) == {"digest": "holds", "promise": "holds", "figures": "holds", "report": "holds"}
         assert (found.holds, found.complete, found.release) == (True, True, "out.csv")
         assert any("left out" in sentence for sentence in found.not_recomputed)
     status, out, err = command("verify", "out.csv", "--json")
@@ -100,6 +103,53 @@ def test_changed_figure_is_noticed(released, figure):
     found = shoal.verify(released)
     assert outcomes(found) == {"digest": "holds", "promise": "holds", "figures": "fails"}
     assert not found.holds
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda c: c.update(models=[{**c["models"][0], "parameters": {"k": 50}, "effective": {}}, c["models"][1]]),
+        lambda c: c.update(models=[]),
+        lambda c: c["models"].append({"name": "perfect", "parameters": {}, "holds": True, "effective": {}}),
+        lambda c: c["models"][0].update(holds=False),
+        lambda c: c["risk"].update(highest=0.001),
+        lambda c: c.update(left_out={"at_most": 0.0}),
+        lambda c: c.update(nothing_learned=["age"]),
+        lambda c: c.update(hidden_columns=["age"]),
+        lambda c: c.update(people={"released": 1000, "smallest_group": 50}),
+        lambda c: c.update(intruder="nobody"),
+        lambda c: c["method"].update(name="full-domain"),
+        lambda c: c["plan"].update(method={"name": "unheard-of"}),
+        lambda c: [c.update(guarantee={"p": 0.1}), c.pop("risk")],
+        lambda c: c["plan"]["columns"].pop("sex"),
+    ],
+)
+def test_every_statement_of_a_certificate_is_recomputed(released, change):
+    """A certificate follows from table and plan, and is made again."""
+    rewrite(released, change)
+    assert outcomes(shoal.verify(released))["figures"] == "fails"
+
+
+def test_changed_report_is_noticed(released):
+    report = released.with_name("out.report.html")
+    report.write_text(report.read_text().replace("sex", "secs", 1))
+    assert outcomes(shoal.verify(released))["report"] == "fails"
+    report.unlink()
+    assert shoal.verify(released).complete
+
+
+def test_report_of_another_version_is_not_checked(released):
+    rewrite(released, lambda c: c["software"].update(version="0.0.1"))
+    found = shoal.verify(released)
+    assert outcomes(found)["report"] == "not checked"
+    assert found.holds
+
+
+def test_certificate_with_a_repeated_key_is_refused(released, command):
+    """Programs differ in which of two values they take."""
+    certificate = released.with_name("out.certificate.json")
+    certificate.write_text(certificate.read_text().replace("{", '{"smallest_group": 900,', 1))
+    assert command("verify", "out.csv")[0] == 2
 
 
 def test_stronger_promise_than_the_table_holds_is_noticed(released):
@@ -176,6 +226,26 @@ def test_releases_of_all_kinds_are_verified(tmp_path, models, method, output):
     assert found.holds, found
     assert "fails" not in outcomes(found).values()
     assert outcomes(found)["digest"] == "holds"
+
+
+def test_overlapping_patterns_are_verified_by_their_supports(tmp_path):
+    """Each row is a pattern: rows are no crowd, and records are not there."""
+    write_people(tmp_path)
+    columns = {**COLUMNS, "ill": "drop"}
+    path = make_release(tmp_path, method={"name": "anti-unification", "patterns": "overlapping"}, columns=columns)
+    found = shoal.verify(path)
+    assert outcomes(found) == {"digest": "holds", "promise": "not checked", "figures": "holds", "report": "holds"}
+    assert (found.holds, found.complete) == (True, False)
+    rewrite(path, lambda c: c["models"][0]["effective"].update(k=900))
+    assert outcomes(shoal.verify(path))["figures"] == "fails"
+
+
+def test_apostrophes_for_spreadsheets_leave_the_report_unchecked(tmp_path):
+    """Nothing in the files says that apostrophes were added."""
+    write_people(tmp_path, [(*row[:3], "=" + row[3]) for row in PEOPLE])
+    found = shoal.verify(make_release(tmp_path, output_options={"spreadsheet_safe": True}))
+    assert outcomes(found) == {"digest": "holds", "promise": "holds", "figures": "holds", "report": "not checked"}
+    assert found.complete
 
 
 def test_plan_of_a_certificate_needs_no_files(tmp_path):
@@ -318,6 +388,16 @@ def test_unknown_keys(signed, keys, command):
     for text in ("", "# nothing\n", "ed25519 abc Anna\n", "rsa " + "a" * 64 + "\n"):
         (keys / "other").write_text(text)
         assert command("verify", "out.csv", "--trust", "keys/other")[0] == 2
+
+
+def test_certificate_of_another_name_has_no_signature(signed, keys, command):
+    """Signatures are about the certificate of the table's name."""
+    content = json.loads(signed.with_name("out.certificate.json").read_text())
+    content["review"] = {"status": "reviewed"}
+    signed.with_name("forged.certificate.json").write_text(json.dumps(content))
+    status, _, err = command("verify", "forged.certificate.json", "--trust", "keys/trust")
+    assert status == 2
+    assert "'out.certificate.json'" in err
 
 
 def test_release_without_a_signature_is_not_trusted(released, keys, command):

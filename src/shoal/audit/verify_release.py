@@ -13,16 +13,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from shoal.audit.certificate_comparison import compare_certificate
 from shoal.errors import InputError, PlanError, ShoalError, TableError
 from shoal.io.engines import open_engine
 from shoal.io.engines.base import EngineSettings, Source
 from shoal.io.formats.csv_dialect import RELEASED
-from shoal.io.publish import certificate_of, sha256_of, size_of
+from shoal.io.publish import certificate_of, report_of, sha256_of, size_of
 from shoal.models import partial_knowledge_models
 from shoal.pipeline.run import check
 from shoal.plan.plan import Plan
 from shoal.render.summary import Displayable, Grid, Summary
-from shoal.results.saved_table import differing_figures, sorted_rows_digest
+from shoal.results.public_plan import public_plan
+from shoal.results.saved_table import sorted_rows_digest
 from shoal.results.signatures import (
     SignatureCheck,
     can_sign,
@@ -30,6 +32,7 @@ from shoal.results.signatures import (
     read_signing_key,
     read_trusted_keys,
     sign,
+    without_repeats,
 )
 from shoal.runtime.progress import Progress, quiet
 from shoal.verification.check import CheckResult
@@ -85,8 +88,11 @@ class ReleaseVerification(Displayable):
 
     @property
     def complete(self) -> bool:
-        """True if all promises were recomputed and all signatures checked."""
-        unsettled = any(finding.outcome == "not checked" for finding in self.findings)
+        """True if all promises were recomputed and all signatures checked.
+
+        The report promises nothing beyond the certificate.
+        """
+        unsettled = any(finding.outcome == "not checked" and finding.name != "report" for finding in self.findings)
         return not unsettled and (self.checked is None or self.checked.complete)
 
     def to_dict(self) -> dict[str, Any]:
@@ -184,14 +190,17 @@ def _locate(path: Path) -> tuple[Path, Path]:
     name = output.get("name") if isinstance(output, dict) else None
     if not isinstance(name, str) or not name or Path(name).name != name or name in (".", "..", "-"):
         raise InputError("release.certificate-without-file-2")
-    return path.with_name(name), path
+    table = path.with_name(name)
+    if certificate_of(table) != path:  # signatures are about the certificate of that name
+        raise InputError("release.certificate-of-another-table", file=path.name, expected=certificate_of(table).name)
+    return table, path
 
 
 def _read_certificate(path: Path) -> dict[str, Any]:
     try:
         if path.stat().st_size > MAX_CERTIFICATE_BYTES:
             raise InputError("release.certificate-too-large")
-        content = json.loads(path.read_bytes())
+        content = json.loads(path.read_bytes(), object_pairs_hook=without_repeats)
     except OSError as error:
         raise InputError("release.certificate-unreadable", file=path.name, reason=error.strerror) from None
     except (ValueError, RecursionError):
@@ -226,6 +235,9 @@ def _promises(
         return None, [Finding("promise", "not checked", text)], []
     if not plan.models:
         return None, [Finding("promise", "not checked", "The certificate promises no model of the table.")], unchecked
+    if public_plan(plan).support is not None:
+        text = "Rows are patterns; how many records match each is not in the table's rows."
+        return None, [Finding("promise", "not checked", text), *_figures(content, None, plan, table, engine)], unchecked
     try:
         checked = check(table, plan=plan, engine=engine, progress=progress)
     except PlanError as error:
@@ -246,23 +258,31 @@ def _promises(
     else:
         failing = ", ".join(model.name for model in checked.models if not model.holds)
         findings.append(Finding("promise", "fails", f"The table does not meet {failing}."))
-    findings.append(_figures(content, checked, plan, needs_original))
+    findings += _figures(content, checked, plan, table, engine)
     return checked, findings, unchecked
 
 
-def _figures(content: Mapping[str, Any], checked: CheckResult, plan: Plan, needs_original: bool) -> Finding:
+def _figures(
+    content: Mapping[str, Any], checked: CheckResult | None, plan: Plan, table: Source, engine: EngineSettings | None
+) -> list[Finding]:
+    """Compare certificate and report with the table."""
     try:
-        stated = {**content, "models": [] if needs_original else content["models"]}
-        if checked.people is None:
-            stated.pop("people", None)
-        differing = differing_figures(
-            stated, checked, with_sizes=plan.method.wildcard is None and not needs_original, with_models=True
-        )
+        found = compare_certificate(content, plan, table, checked, engine)
     except (LookupError, TypeError, AttributeError):
-        return Finding("figures", "fails", "The certificate lacks figures that certificates have.")
-    if differing:
-        return Finding("figures", "fails", f"The table has other figures than the certificate: {', '.join(differing)}.")
-    return Finding("figures", "holds", "The table has the figures of the certificate that it can show.")
+        return [Finding("figures", "fails", "The certificate lacks figures that certificates have.")]
+    if found.differing:
+        differing = ", ".join(found.differing)
+        return [Finding("figures", "fails", f"The table has other figures than the certificate: {differing}.")]
+    findings = [Finding("figures", "holds", "The table has the figures of the certificate that it can show.")]
+    report = None if table.path is None else report_of(Path(table.path))
+    if report is None or not report.exists():
+        return findings
+    if found.report is None:
+        return [*findings, Finding("report", "not checked", "The files alone do not give the report.")]
+    if report.read_bytes() == found.report.encode():
+        return [*findings, Finding("report", "holds", "The report is the one of this table and certificate.")]
+    text = "The report is not the one that this version of shoal makes of table and certificate."
+    return [*findings, Finding("report", "fails", text)]
 
 
 def plan_of_certificate(content: Mapping[str, Any]) -> tuple[Plan, list[str]]:

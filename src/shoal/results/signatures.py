@@ -280,7 +280,7 @@ def _read(path: Path) -> tuple[Statement, bytes]:
     try:
         if path.stat().st_size > MAX_SIGNATURE_BYTES:
             raise wrong
-        content = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_without_repeats)
+        content = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=without_repeats)
         statement, signature = content["statement"], bytes.fromhex(content["signature"])
         made = Statement(statement["role"], statement["date"], statement["key"], statement["files"])
         texts = all(isinstance(text, str) for text in (made.role, made.date, made.key))
@@ -293,7 +293,7 @@ def _read(path: Path) -> tuple[Statement, bytes]:
     return made, signature
 
 
-def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return an object of JSON; raise if a key occurs twice."""
     found = dict(pairs)
     if len(found) < len(pairs):

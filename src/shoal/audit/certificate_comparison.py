@@ -1,0 +1,140 @@
+"""Comparison of a certificate with the one that its table gives.
+
+A certificate is a function of the released table and the public plan (:mod:`shoal.results.external`), and it contains
+that plan. So a reader can make it again, and compare every statement; the same holds for the external
+report.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from shoal.io.engines import open_engine
+from shoal.io.engines.base import EngineSettings, Relation, Source
+from shoal.methods.patterns.anti_unification import SUPPORT
+from shoal.plan.plan import Plan, plain
+from shoal.report import render
+from shoal.results.external import External, Verification, describe_released, read_released
+from shoal.results.public_plan import public_plan
+from shoal.results.release import Certificate
+from shoal.results.saved_table import RELATIVE_TOLERANCE
+from shoal.schema import UNPUBLISHED
+from shoal.table.spreadsheet_safety import neutralize_text
+from shoal.verification.check import CheckResult
+
+COMPARED = {
+    "released": "rows",
+    "groups": "groups",
+    "smallest_group": "rows in the smallest group",
+    "models": "models",
+    "risk": "risk",
+    "left_out": "rows that may be left out",
+    "people": "people",
+    "hidden_columns": "hidden columns",
+    "nothing_learned": "columns of which nothing is learned",
+    "folded": "spellings that are counted as one",
+    "read_as_missing": "texts that are read as missing",
+    "moved_dates": "dates that were moved",
+    "pseudonyms": "pseudonyms",
+    "published_as_categories": "columns published as categories",
+    "intruder": "the intruder",
+}
+"""Keys of a certificate that follow from table and plan, with their names in a finding."""
+STATED_OF_MODELS = ("name", "parameters", "holds", "effective", "counts", "checked_with")
+
+
+@dataclass(frozen=True)
+class CertificateComparison:
+    """Comparison of a certificate with its table.
+
+    Attributes
+    ----------
+    differing
+        The statements that the table does not give.
+    report
+        The report that follows from table and certificate; None where the files alone do not give it.
+    """
+
+    differing: tuple[str, ...]
+    report: str | None
+
+
+def compare_certificate(
+    content: Mapping[str, Any], plan: Plan, table: Source, checked: CheckResult | None, engine: EngineSettings | None
+) -> CertificateComparison:
+    """Make the certificate of a table again, and compare.
+
+    ``plan`` is the plan in the certificate, ``checked`` the check of the table by it, if there was one.
+    """
+    public = public_plan(plan)
+    with open_engine(engine) as reader:
+        relation = reader.read(replace(table, with_nan=plan.schema.quasi_identifiers))
+        seen = read_released(reader, relation, public, checked)
+    without_judges = Verification(None, (None,) * len(public.model.parts))
+    made = describe_released(seen, public, without_judges)
+    recomputed = plain(made.certificate.content)
+    method = content["plan"].get("method")
+    if "guarantee" in content:  # its method is not in the plan, and promises no sizes of groups
+        recomputed = {key: value for key, value in recomputed.items() if key not in ("risk", "left_out")}
+    columns = _released_columns(plan)
+    found = []
+    if set(relation.columns) not in (columns, set(map(neutralize_text, columns))):
+        found.append("columns")
+    if "guarantee" in content and method is not None:
+        found.append("the guarantee")
+    if method is not None and content["method"]["name"] != method["name"]:
+        found.append("the method")
+    for key, name in COMPARED.items():
+        stated, expected = content.get(key), recomputed.get(key)
+        if key == "models":
+            stated, expected = _stated_models(stated), _stated_models(expected)
+        if not is_equal(stated, expected):
+            found.append(name)
+    return CertificateComparison(tuple(found), None if found else _recomputed_report(content, made, relation))
+
+
+def _recomputed_report(content: Mapping[str, Any], made: External, relation: Relation) -> str | None:
+    """Return the report that this version of shoal makes, if it can.
+
+    It needs the declared figures of a guarantee, the time zone of instants, and cells without added apostrophes; they
+    are not in the files.
+    """
+    neutralized = any(
+        text is not None and text.startswith("'") and neutralize_text(text) != text
+        for labels in made.facts.labels.values()
+        for text, _ in labels
+    )
+    zoned = any("TIME ZONE" in kind for kind in relation.types)
+    if content["software"] != made.certificate.content["software"] or "guarantee" in content or neutralized or zoned:
+        return None
+    return render(replace(made, certificate=Certificate(dict(content))))
+
+
+def _released_columns(plan: Plan) -> set[str]:
+    """Return the columns that a release by a plan has."""
+    schema = plan.schema
+    cells = {name for name, column in schema.columns.items() if column.role not in UNPUBLISHED}
+    linked = schema.person[:1] if schema.linked else ()
+    return {*cells, *schema.pseudonyms, *linked, *((SUPPORT,) if public_plan(plan).support else ())}
+
+
+def _stated_models(entries: Any) -> list[dict[str, Any]]:
+    """Return what is stated of models, in one order."""
+    stated = [{key: entry[key] for key in STATED_OF_MODELS if key in entry} for entry in entries]
+    return sorted(stated, key=lambda entry: (entry["name"], str(sorted(entry["parameters"].items()))))
+
+
+def is_equal(stated: Any, recomputed: Any) -> bool:
+    """Compare plain values; floats may differ by the order of a sum."""
+    if isinstance(stated, Mapping) and isinstance(recomputed, Mapping):
+        return set(stated) == set(recomputed) and all(is_equal(stated[key], recomputed[key]) for key in stated)
+    if isinstance(stated, list) and isinstance(recomputed, list):
+        return len(stated) == len(recomputed) and all(map(is_equal, stated, recomputed))
+    if isinstance(stated, bool) or isinstance(recomputed, bool):
+        return stated is recomputed
+    if isinstance(stated, int | float) and isinstance(recomputed, int | float):
+        return math.isclose(stated, recomputed, rel_tol=RELATIVE_TOLERANCE, abs_tol=RELATIVE_TOLERANCE)
+    return bool(stated == recomputed)
