@@ -21,6 +21,7 @@ from shoal.models import KAnonymity, PSensitive
 from shoal.schema import Categories, Column, Role, Schema
 from shoal.schema.spelling import canonical, fold
 from shoal.verification.independent import domains, folding, reading
+from shoal.verification.independent.formats import SQLITE
 from shoal.verification.independent.reading import ARROW, ENGINE, PYTHON_CSV, WrittenTable, count_written_rows
 from shoal.verification.verify import verify
 
@@ -197,7 +198,7 @@ def test_reading_that_differs_from_the_file_is_refused(tmp_path, suffix):
 
 
 @pytest.mark.parametrize(
-    ("name", "reader"), [("out.csv", PYTHON_CSV), ("out.parquet", ARROW), ("out.sqlite", ENGINE), ("large.csv", ARROW)]
+    ("name", "reader"), [("out.csv", PYTHON_CSV), ("out.parquet", ARROW), ("out.sqlite", SQLITE), ("large.csv", ARROW)]
 )
 def test_certificate_names_the_reader(tmp_path, name, reader):
     rows = 20_000 if name.startswith("large") else 8

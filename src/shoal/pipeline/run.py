@@ -21,7 +21,7 @@ from shoal import __version__
 from shoal.errors import OutputError, PlanError, TableError
 from shoal.io.engines import open_engine, runs_on_spark
 from shoal.io.engines.base import UTC, Engine, EngineSettings, Relation, Source, require_columns
-from shoal.io.formats import PLAIN, STANDARD, Writing, writer_of
+from shoal.io.formats import STANDARD, Writing, writer_of
 from shoal.io.formats.csv_dialect import RELEASED, CsvFormat, detect
 from shoal.io.formats.object_store import Store
 from shoal.io.formats.postgres import Postgres
@@ -67,8 +67,8 @@ from shoal.table.people import number_people
 from shoal.table.spreadsheet_safety import neutralize
 from shoal.utility.coded_tables import TableReader, source_of
 from shoal.verification.check import CheckResult, check_relation
-from shoal.verification.independent import WrittenTable, has_plain_types, is_readable, read_frame
-from shoal.verification.verify import needs_original
+from shoal.verification.independent import WrittenTable, has_plain_types, is_plain_file, is_readable, read_frame
+from shoal.verification.verify import needs_original, require_same_files
 
 EXPOSURE_TIME_SHARE = 0.1
 LossChart = Callable[[Plan, Progress], str]
@@ -314,12 +314,13 @@ def _release_to_file(
             with timer("verifying"):
                 written = engine.read(replace(written_source, with_nan=plan.schema.quasi_identifiers))
                 written = released = harmless.restore(engine, written) if harmless else written
-                verified = staged
+                verified = written_source
                 if plan.schema.person:
-                    verified = folder / f"people{path.suffix.lower()}"
-                    written = _read_with_people(engine, released, decided, verified, writing)
+                    verified = engine.write(decided.numbered, folder / f"people{path.suffix.lower()}", writing)
+                    written = _read_with_people(engine, released, decided, verified)
                 changed = harmless is not None and (harmless.undo or harmless.columns != harmless.table.columns)
-                file = None if changed else _written_table(plan, verified, written)
+                file = None if changed else _written_table(verified, written)
+                _require_same_files(plan, file, staged, released)
                 checked = decided.verify(engine, written, file, _original_table(plan, decided.origin))
             exposure = _exposure(engine, decided, timer)
             digest = sha256_of(staged)
@@ -456,12 +457,13 @@ def _release_to_standard_output(
                 written_source = engine.write(decided.released, staged)
             with timer("verifying"):
                 written = released = engine.read(written_source)
-                verified = staged
+                verified = written_source
                 if plan.schema.person:
-                    verified = scratch.path / "people.csv"
-                    written = _read_with_people(engine, released, decided, verified, PLAIN)
-                released_file = _written_table(plan, verified, written)
-                checked = decided.verify(engine, written, released_file, _original_table(plan, decided.origin))
+                    verified = engine.write(decided.numbered, scratch.path / "people.csv")
+                    written = _read_with_people(engine, released, decided, verified)
+                read_again = _written_table(verified, written)
+                _require_same_files(plan, read_again, staged, released)
+                checked = decided.verify(engine, written, read_again, _original_table(plan, decided.origin))
             extra = {"output": {"name": "-", "bytes": size_of(staged), "sha256": sha256_of(staged)}}
             external = _describe_externally(engine, released, plan, checked, extra["output"])
             figures = _figures(plan, decided, checked, extra)
@@ -669,23 +671,35 @@ def minimal_recodings(plan: PlanLike, data: Any = None, *, progress: Progress = 
 # -- figures and engine-----------------------------------------------------------------------------
 
 
-def _read_with_people(engine: Engine, written: Relation, decided: Decided, path: Path, writing: Writing) -> Relation:
+def _read_with_people(engine: Engine, written: Relation, decided: Decided, with_people: Source) -> Relation:
     """Read the release with person numbers back from a file.
 
     Raises unless the written table has the same rows without them. Both are read from files of one format, so that
     equal cells are equal text.
     """
-    numbered = engine.read(engine.write(decided.numbered, path, writing))
+    numbered = engine.read(with_people)
     decided.require_same(engine, written, numbered)
     return numbered
 
 
-def _written_table(plan: Plan, path: Path, written: Relation) -> WrittenTable | None:
-    """Return a written file for the independent verification to read.
+def _written_table(source: Source, written: Relation) -> WrittenTable | None:
+    """Return what was written for the independent verification to read.
 
-    None for formats that only the engine reads, and for parts that several machines wrote.
+    None for formats of other packages, which only the engine reads.
     """
-    return WrittenTable(path, written.columns) if is_readable(path) and not runs_on_spark(plan.engine) else None
+    if source.path is None or not is_readable(source.path):
+        return None
+    return WrittenTable(source.path, written.columns, labelled=source.reading.decoded if source.reading else ())
+
+
+def _require_same_files(plan: Plan, verified: WrittenTable | None, path: Path, released: Relation) -> None:
+    """Raise unless the published file has the rows of the verified one.
+
+    They are one file unless people are counted; then the verified one has person numbers.
+    """
+    if verified is not None and verified.path != path:
+        names = [name for name in released.columns if name not in plan.schema.person]
+        require_same_files(replace(verified, path=path, columns=released.columns), verified, names)
 
 
 def _original_table(plan: Plan, origin: Relation) -> WrittenTable | None:
@@ -702,7 +716,7 @@ def _original_table(plan: Plan, origin: Relation) -> WrittenTable | None:
     path = Path(source.path)
     quasi = plan.schema.quasi_identifiers
     moved = any(column.shift or column.relative_to or column.unmatched != "error" for column in columns)
-    if moved or source.format is not None or not is_readable(path) or not has_plain_types(path, quasi):
+    if moved or source.format is not None or not is_plain_file(path) or not has_plain_types(path, quasi):
         return None
     if path.suffix.lower() == ".parquet":
         return None if source.csv.missing else WrittenTable(path, origin.columns)

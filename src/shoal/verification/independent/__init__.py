@@ -36,6 +36,8 @@ from shoal.verification.independent.reading import (
     WrittenTable,
     count_written_rows,
     has_plain_types,
+    have_same_rows,
+    is_plain_file,
     is_readable,
     read_frame,
 )
@@ -59,6 +61,8 @@ __all__ = [
     "evaluate_column_sets_by_people",
     "evaluate_people",
     "has_plain_types",
+    "have_same_rows",
+    "is_plain_file",
     "is_readable",
     "judge",
     "list_sensitive_columns",

@@ -1,13 +1,15 @@
 """Read a written release again, without the engine that wrote it.
 
 The original is read in the same way where people are looked up in it. A CSV is read by Python's csv module, or by Arrow
-if it is large; a Parquet file by Arrow, and so is a frame that is handed back. All rows are read, in batches that are
-counted one by one. Empty cells of a CSV are missing.
+if it is large; a Parquet file by Arrow, and so are folders of parts and frames that are handed back. Other formats are
+read by :mod:`shoal.verification.independent.formats`. All rows are read, in batches that are counted one by one. Empty
+cells of a CSV are missing.
 """
 
 from __future__ import annotations
 
 import csv
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.errors import VerificationError
 from shoal.verification.independent.folding import published_form
+from shoal.verification.independent.formats import READERS, read_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,6 +31,7 @@ MAX_BYTES_FOR_PYTHON = 1 << 17
 BLOCK_BYTES = 16 << 20
 """Bytes of a CSV that Arrow reads at once; no record may be longer."""
 
+PLAIN_FORMATS = (".csv", ".parquet")
 BATCH_ROWS = 1 << 17
 MAX_UNMERGED_ROWS = 1 << 22
 """Number of combinations of different batches after which they are merged."""
@@ -38,9 +42,10 @@ PLAIN_TEXT = "^[!-~]([ -~]*[!-~])?$"
 
 @dataclass(frozen=True)
 class WrittenTable:
-    """A file that was written, with the columns that it must have.
+    """A file or folder of parts, with the columns that it must have.
 
     ``delimiter`` and ``quote`` are those of an original. ``skips_blank_lines`` says whether an empty line is no record.
+    ``labelled`` are columns whose codes stand for their labels, in formats that have labels.
     """
 
     path: Path
@@ -48,13 +53,20 @@ class WrittenTable:
     delimiter: str = ","
     quote: str = '"'
     skips_blank_lines: bool = False
+    labelled: tuple[str, ...] = ()
 
     @property
     def reader(self) -> str:
         """The name of the reader of this file."""
-        if self.path.suffix.lower() == ".csv" and self.path.stat().st_size <= MAX_BYTES_FOR_PYTHON:
-            return PYTHON_CSV
-        return ARROW
+        if self.path.suffix.lower() in READERS:
+            return READERS[self.path.suffix.lower()].name
+        is_small = self.path.is_file() and self.path.stat().st_size <= MAX_BYTES_FOR_PYTHON
+        return PYTHON_CSV if self.path.suffix.lower() == ".csv" and is_small else ARROW
+
+    @property
+    def parts(self) -> list[Path]:
+        """The files: one, or those of a folder."""
+        return sorted(self.path.iterdir()) if self.path.is_dir() else [self.path]
 
 
 @dataclass(frozen=True)
@@ -103,8 +115,14 @@ def _is_plain(kind: pa.DataType) -> bool:
 
 
 def is_readable(path: Path) -> bool:
-    """Return whether a file has a format that is read here."""
-    return path.suffix.lower() in (".csv", ".parquet") and path.is_file()
+    """Return whether a release has a format that is read here."""
+    suffix = path.suffix.lower()
+    return suffix in PLAIN_FORMATS or (suffix in READERS and path.is_file())
+
+
+def is_plain_file(path: Path) -> bool:
+    """Return whether a path is one CSV or Parquet file."""
+    return path.suffix.lower() in PLAIN_FORMATS and path.is_file()
 
 
 def has_plain_types(path: Path, columns: Sequence[str]) -> bool:
@@ -131,6 +149,20 @@ def count_written_rows(written: WrittenTable | ReturnedFrame, quasi: Sequence[in
         return _count_rows(written, [*quasi, *(position for position in others if position not in quasi)], quasi)
     except (csv.Error, UnicodeError, pa.ArrowException):  # their messages may quote data
         raise VerificationError("verification.not-readable-again", reader=written.reader) from None
+
+
+def have_same_rows(one: WrittenTable, other: WrittenTable, names: Sequence[str]) -> bool:
+    """Return whether two files have the same rows, as often, in some columns."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    parts = []
+    for file, sign in ((one, 1), (other, -1)):
+        positions = [file.columns.index(name) for name in names]
+        counted = count_written_rows(file, (), positions)
+        cells = [counted.column(f"c{position}").cast(pa.string()) for position in positions]
+        parts.append(pa.table([*cells, pc.multiply(counted.column("n"), sign)], _names(range(len(names)))))
+    return not pc.any(pc.not_equal(_merge(parts).column("n"), 0)).as_py()
 
 
 def _count_rows(written: WrittenTable | ReturnedFrame, positions: Sequence[int], quasi: Sequence[int]) -> pa.Table:
@@ -208,11 +240,21 @@ def _batches(written: WrittenTable | ReturnedFrame, positions: Sequence[int]) ->
             for batch in written.table.to_batches(BATCH_ROWS)
             if batch.num_rows
         )
-    if written.path.suffix.lower() == ".parquet":
-        return _parquet_batches(written, positions)
+    suffix = written.path.suffix.lower()
+    if suffix in READERS:
+        return _table_batches(written, positions)
     if written.reader == PYTHON_CSV:
         return _csv_rows(written, positions)
-    return _csv_batches(written, positions)
+    read_part = _parquet_batches if suffix == ".parquet" else _csv_batches
+    return itertools.chain.from_iterable(read_part(written, part, positions) for part in written.parts)
+
+
+def _table_batches(written: WrittenTable, positions: Sequence[int]) -> Iterator[list[pa.Array]]:
+    """Read a workbook, survey file or database."""
+    table = read_table(READERS[written.path.suffix.lower()], written.path, written.labelled)
+    _require_header(written, table.column_names)
+    for batch in table.to_batches(BATCH_ROWS):
+        yield [batch.column(position) for position in positions]
 
 
 def _require_header(written: WrittenTable, found: Sequence[str]) -> None:
@@ -236,18 +278,18 @@ def _csv_rows(written: WrittenTable, positions: Sequence[int]) -> Iterator[list[
         yield [pa.array([row[position] or None for row in rows], pa.string()) for position in positions]
 
 
-def _csv_batches(written: WrittenTable, positions: Sequence[int]) -> Iterator[list[pa.Array]]:
+def _csv_batches(written: WrittenTable, part: Path, positions: Sequence[int]) -> Iterator[list[pa.Array]]:
     """Read a large CSV by Arrow, block by block."""
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
-    with written.path.open(encoding="utf-8-sig", newline="") as file:
+    with part.open(encoding="utf-8-sig", newline="") as file:
         records = csv.reader(file, strict=True, delimiter=written.delimiter, quotechar=written.quote)
         _require_header(written, next(record for record in records if record or not written.skips_blank_lines))
     names = [written.columns[position] for position in positions]
     kinds: Any = dict.fromkeys(names, pa.string())
     with arrow_csv.open_csv(
-        written.path,
+        part,
         read_options=arrow_csv.ReadOptions(block_size=BLOCK_BYTES),
         parse_options=arrow_csv.ParseOptions(
             delimiter=written.delimiter,
@@ -268,12 +310,12 @@ def _csv_batches(written: WrittenTable, positions: Sequence[int]) -> Iterator[li
                 yield [batch.column(number) for number in range(len(names))]
 
 
-def _parquet_batches(written: WrittenTable, positions: Sequence[int]) -> Iterator[list[pa.Array]]:
+def _parquet_batches(written: WrittenTable, part: Path, positions: Sequence[int]) -> Iterator[list[pa.Array]]:
     """Read a Parquet file by Arrow, in the types that it states."""
     import pyarrow.parquet as pq
 
     names = [written.columns[position] for position in positions]
-    with pq.ParquetFile(written.path) as file:
+    with pq.ParquetFile(part) as file:
         _require_header(written, file.schema_arrow.names)
         for batch in file.iter_batches(BATCH_ROWS, columns=names):
             yield [batch.column(batch.schema.get_field_index(name)) for name in names]
