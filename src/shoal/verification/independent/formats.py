@@ -58,7 +58,7 @@ class FormatReader:
     read: Callable[[Path, Sequence[str]], pa.Table]
 
 
-def read_table(reader: FormatReader, path: Path, labelled: Sequence[str]) -> pa.Table:
+def read_other_format(reader: FormatReader, path: Path, labelled: Sequence[str]) -> pa.Table:
     """Read all rows of a written file; messages of libraries may quote data."""
     try:
         return reader.read(path, labelled)

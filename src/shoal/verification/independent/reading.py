@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.errors import VerificationError
 from shoal.verification.independent.folding import published_form
-from shoal.verification.independent.formats import READERS, read_table
+from shoal.verification.independent.formats import READERS, read_other_format
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -251,7 +251,7 @@ def _batches(written: WrittenTable | ReturnedFrame, positions: Sequence[int]) ->
 
 def _table_batches(written: WrittenTable, positions: Sequence[int]) -> Iterator[list[pa.Array]]:
     """Read a workbook, survey file or database."""
-    table = read_table(READERS[written.path.suffix.lower()], written.path, written.labelled)
+    table = read_other_format(READERS[written.path.suffix.lower()], written.path, written.labelled)
     _require_header(written, table.column_names)
     for batch in table.to_batches(BATCH_ROWS):
         yield [batch.column(position) for position in positions]
