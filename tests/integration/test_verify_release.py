@@ -194,6 +194,22 @@ def test_folder_of_parts(released):
     assert outcomes(shoal.verify(folder)) == {"digest": "fails"}
 
 
+def test_release_in_parts_without_figures_of_all_rows(released):
+    """Their certificate says less, and their report draws less."""
+    folder = released.with_name("parts.csv")
+    folder.mkdir()
+    shutil.copyfile(released, folder / "part-0.csv")
+    for kind in ("certificate.json", "report.html"):
+        shutil.copyfile(released.with_name(f"out.{kind}"), released.with_name(f"parts.{kind}"))
+    output = {"name": "parts.csv", "bytes": size_of(folder), "sha256": sha256_of(folder)}
+    rewrite(folder, lambda c: [c.update(output=output), c.pop("nothing_learned")])
+    assert outcomes(shoal.verify(folder)) == {
+        "digest": "holds", "promise": "holds", "figures": "holds", "report": "not checked",
+    }  # fmt: skip
+    rewrite(folder, lambda c: c.update(nothing_learned=["age"]))
+    assert outcomes(shoal.verify(folder))["figures"] == "fails"
+
+
 def test_promise_about_people_is_named(tmp_path, command):
     """A release has no people: rows are checked, and the rest is named."""
     write_people(tmp_path, [(f"p{n // 2}", *row) for n, row in enumerate(PEOPLE)], "who,age,zip,sex,ill")
