@@ -324,6 +324,27 @@ def test_classification_errors():
         classification(read, (yes, yes), classifier="oracle")
 
 
+def test_c45_takes_hidden_labels_as_unknown():
+    """A row of `*` counts in every branch; drawn values would blur the rule."""
+    random = np.random.default_rng(3)
+    rows = [(AGES[i], COUNTRIES[j]) for i, j in random.integers([5, 3], size=(900, 2))]
+    classes = coded("class", ["a" if country == COUNTRIES[0] else "b" for _, country in rows])
+    hidden = [(age, "*" if i % 3 else country) for i, (age, country) in enumerate(rows)]
+    found = classification(readings(rows, hidden), (classes, classes), classifier="c45")
+    assert (found.classifier, found.test_rows, found.original, found.released) == ("c45", 900, 1.0, 1.0)
+    assert found.majority < 0.75
+
+
+def test_c45_of_missing_and_new_values():
+    """Missing and new values are unknown, in training and in tests."""
+    rows = [(AGES[i % 5], COUNTRIES[i % 3]) for i in range(60)]
+    classes = coded("class", ["a" if i % 3 == 0 else "b" for i in range(60)])
+    read = readings(rows, [(age, None) for age, _ in rows])
+    test = ([coded(column.name, [None, "nowhere"]) for column in read], coded("class", ["b", "b"]))
+    found = classification(read, (classes, classes), classifier="c45", test=test)
+    assert (found.original, found.released) == (1.0, 1.0)  # the larger class
+
+
 def test_error_without_scikit_learn_names_the_extra(monkeypatch):
     import builtins
 

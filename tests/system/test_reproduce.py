@@ -10,13 +10,15 @@ from fractions import Fraction
 from xml.etree import ElementTree
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
 from shoal.budget import mechanisms
 from shoal.cli.app import app
 from shoal.errors import OutputError
-from shoal.methods import FullDomain, Mondrian
+from shoal.methods import Cbfs, FullDomain, Mondrian, PFirst
+from shoal.methods.patterns.kernels import finding
 from shoal.models import KAnonymity, PPlusAlphaSensitive, PSensitive
 from shoal.papers import (
     anti_unification,
@@ -32,6 +34,8 @@ from shoal.papers.page import Section, to_html, to_markdown
 from shoal.report.line_chart import line_chart
 from shoal.schema.tree_hierarchies import declared_paths
 from tests.builders.adult_files import write_adult
+
+FIND_PATTERNS = finding.find_patterns
 
 
 def test_missing_data_is_named(tmp_path, monkeypatch):
@@ -201,6 +205,43 @@ def test_sections_are_computed(monkeypatch, build, home, name, replacement):
     """A fault in the library changes the page: nothing on it is typed."""
     monkeypatch.setattr(identifiability, "INDIVIDUALS", 3)
     before, after = _changed(monkeypatch, build, home, name, replacement)
+    assert before != after
+
+
+def _census():
+    random = np.random.default_rng(7)
+    numbers = {f"x{j}": random.normal(size=240).round(3) for j in range(6)}
+    return pa.table({**numbers, "y": random.integers(0, 40, 240), "z": random.integers(0, 40, 240)})
+
+
+def _patterns():
+    cells = [line.split(", ") for line in sources.adult_file("adult.data").read_text().splitlines()]
+    return anti_unification._table_2(*anti_unification._codes(cells))
+
+
+@pytest.mark.parametrize(
+    ("build", "home", "name", "replacement"),
+    [
+        (lambda: switching._table_7(sources.adult()), switching, "PPlusAlphaSensitive", lambda p, _: PSensitive(p)),
+        (lambda: microaggregation._table_p_1(_census()), microaggregation, "Mdav", lambda: Cbfs()),
+        (lambda: microaggregation._table_1(_census()), microaggregation, "KFirst", lambda: PFirst()),
+        (lambda: enhanced_models._by_alpha(sources.adult()), enhanced_models, "PAlphaSensitive",
+         lambda p, _: PSensitive(p)),
+        (_patterns, finding, "find_patterns",
+         lambda codes, classes, counts, k, *rest: FIND_PATTERNS(codes, classes, counts, k + 1, *rest)),
+    ],
+    ids=["switching", "microaggregation p = 1", "microaggregation", "enhanced models", "anti-unification"],
+)  # fmt: skip
+def test_sections_with_data_are_computed(tmp_path, monkeypatch, build, home, name, replacement):
+    """A fault in the library changes the sections that need data.
+
+    Generated data stand for them. Without a fault, a section is the same when it is computed again.
+    """
+    monkeypatch.setenv("SHOAL_DATA", str(write_adult(tmp_path, 900)))
+    monkeypatch.setattr(switching, "SEEDS", 1)
+    again = [list(map(str, row)) for row in build().rows]
+    before, after = _changed(monkeypatch, build, home, name, replacement)
+    assert again == before
     assert before != after
 
 

@@ -121,7 +121,7 @@ def compare(
     target
         A class column: classifiers are trained on both tables to predict it (needs scikit-learn).
     classifiers
-        Any of ``tree``, ``logistic`` and ``forest``.
+        Any of ``tree``, ``logistic``, ``forest`` and ``c45``; c45 needs no scikit-learn.
     test
         A test table for the classifiers; the original itself by default.
     aligned

@@ -26,7 +26,7 @@ def compare(
         str | None, typer.Option(help="A column to predict: classifiers are trained on both tables (shoal[learn]).")
     ] = None,
     classifier: Annotated[
-        list[str] | None, typer.Option(help="tree, logistic or forest; may be repeated. tree by default.")
+        list[str] | None, typer.Option(help="tree, logistic, forest or c45; may be repeated. tree by default.")
     ] = None,
     test: Annotated[
         Path | None, typer.Option(help="Original rows to test classifiers on; the original itself by default.")

@@ -4,9 +4,10 @@ Cross-validation on the release would test generalized rows, so the test rows ar
 a test table that the release was not made from. For comparison there are the accuracy of the same classifier trained on
 the original, and of always naming the most frequent class.
 
-Armengol and Torra, "Generalization-based k-anonymization", section 4, use C4.5; here the classifiers are scikit-learn's
-(``pip install shoal[learn]``). Generalized values are drawn from the values that they cover, by a seed, so that a row
-of America trains as USA or as Canada; numbers are the means of their cells.
+Armengol and Torra, "Generalization-based k-anonymization", section 4, use C4.5, which is :mod:`shoal.utility.c45`; the
+other classifiers are scikit-learn's (``pip install shoal[learn]``). Generalized values are drawn from the values that
+they cover, by a seed, so that a row of America trains as USA or as Canada; numbers are the means of their cells. C4.5
+takes cells as categories, in no order, and a label that covers all values, such as `*`, as unknown.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import PlanError, TableError
+from shoal.utility.c45 import predict_classes, train_tree
 from shoal.utility.coded_tables import CodedColumn
 from shoal.utility.label_distributions import ColumnReading, draw_rows
 
-Classifier = Literal["tree", "logistic", "forest"]
+Classifier = Literal["tree", "logistic", "forest", "c45"]
 CLASSIFIERS: tuple[Classifier, ...] = get_args(Classifier)
 
 
@@ -84,7 +86,7 @@ def classification(
     target
         The class column of the original and of the release; rows where it is missing are left out.
     classifier
-        ``tree``, ``logistic`` or ``forest``.
+        ``tree``, ``logistic``, ``forest`` or ``c45``.
     test
         Feature columns and class column of a test table; by default the whole original is the test.
     """
@@ -109,14 +111,19 @@ def classification(
         test_cells = np.stack(cells, axis=1)[there]
         if not len(test_classes):
             raise TableError("compare.no-test-rows", column=before.name)
-    rows = features.matrix(test_cells)
-    scores = [
-        _score(classifier, features.matrix(cells), classes, rows, test_classes, seed)
-        for cells, classes in ((original_cells[known], wanted), (drawn[known_after], wanted_after))
-    ]
+    trained = ((original_cells[known], wanted), (drawn[known_after], wanted_after))
+    if classifier == "c45":
+        hidden = np.stack([_covers_all(column)[column.released] for column in columns], axis=1)[known_after]
+        trained = (trained[0], (np.where(hidden, -1, trained[1][0]).astype(np.int32), wanted_after))
+        scores = [_score_c45(columns, *training, test_cells, test_classes) for training in trained]
+    else:
+        rows = features.matrix(test_cells)
+        scores = [
+            _score(classifier, features.matrix(cells), classes, rows, test_classes, seed) for cells, classes in trained
+        ]
     majority_class = int(np.bincount(wanted).argmax())
     return Accuracy(
-        before.name, classifier, len(rows), float((test_classes == majority_class).mean()), scores[0], scores[1]
+        before.name, classifier, len(test_classes), float((test_classes == majority_class).mean()), scores[0], scores[1]
     )
 
 
@@ -164,6 +171,33 @@ def _score(
         return float((truth == classes[0]).mean())
     model = _make_classifier(name, seed).fit(rows, classes)
     return float((model.predict(test) == truth).mean())
+
+
+def _covers_all(column: ColumnReading) -> npt.NDArray[np.bool_]:
+    """Return for each label whether it covers all of several known values."""
+    covered = np.delete(column.cell_mass > 0, _unknown_cells(column), axis=1)
+    return np.asarray(covered.all(axis=1) & (covered.shape[1] > 1))
+
+
+def _unknown_cells(column: ColumnReading) -> list[int]:
+    """Return the cells of missing values and of values not in the original."""
+    return sorted({column.cells - 1, column.cell_of.get(None, column.cells - 1)})
+
+
+def _score_c45(
+    columns: Sequence[ColumnReading],
+    cells: npt.NDArray[np.int32],
+    classes: npt.NDArray[np.int64],
+    test: npt.NDArray[np.int32],
+    truth: npt.NDArray[np.int64],
+) -> float:
+    def codes(table: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+        unknown = [np.isin(table[:, j], _unknown_cells(column)) for j, column in enumerate(columns)]
+        return np.where(np.stack(unknown, axis=1), -1, table).astype(np.int32)
+
+    sizes = tuple(column.cells for column in columns)
+    tree = train_tree(codes(cells), classes, sizes, int(max(classes.max(), truth.max())) + 1)
+    return float((predict_classes(tree, codes(test)) == truth).mean())
 
 
 def _make_classifier(name: Classifier, seed: int) -> Any:
