@@ -18,6 +18,7 @@ import shoal
 from shoal.methods import METHODS
 from shoal.runtime.validation import build_from_section
 from shoal.schema import Widths
+from tests.builders.certificates import statements
 from tests.builders.people import people_of
 from tests.reference import known
 from tests.reference import people as slow
@@ -98,7 +99,7 @@ def test_both_engines_group_by_people(spark, name):
     ours = shoal.anonymize(table, plan)
     theirs = shoal.anonymize(spark.createDataFrame(table).repartition(3), plan)
     assert theirs.table.toArrow().to_pylist() == ours.table.to_pylist()
-    assert theirs.certificate.to_json() == ours.certificate.to_json()
+    assert statements(theirs) == statements(ours)
     assert not names_in(json.loads(ours.certificate.to_json())["method"]) & {"family", "member"}
     released = ours.table.to_pylist()
     assert not {"family", "member"} & set(ours.table.column_names)

@@ -8,12 +8,15 @@ from typing import Any
 
 from shoal.plugins import Definition, Figure
 
+Verdict = tuple[bool, tuple[Fraction | int, ...]]
+"""Whether a group holds, and its figures."""
 
-def _evaluate_breaches(model: Any, column: Any) -> Callable[[int, Iterable[tuple[int, int]]], tuple[bool, tuple]]:
+
+def _evaluate_breaches(model: Any, column: Any) -> Callable[[int, Iterable[tuple[int, int]]], Verdict]:
     rho1, rho2 = Fraction(str(model.rho1)), Fraction(str(model.rho2))
     rows = sum(int(count) for count in column.total)
 
-    def evaluate(size: int, value_counts: Iterable[tuple[int, int]]) -> tuple[bool, tuple]:
+    def evaluate(size: int, value_counts: Iterable[tuple[int, int]]) -> Verdict:
         counts = {int(value): int(count) for value, count in value_counts}
         known = sum(counts.values())
         if known == 0:
