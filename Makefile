@@ -42,11 +42,12 @@ docs: $(DOCS)
 	@echo "Open site/index.html."
 
 # All lanes: unit, integration (files, command line, engines on this machine), system (Spark, PostgreSQL, browser, kills).
+# Three workers on two cores: a test that waits for a process leaves its core to another.
 test: $(COMPILED) checkers
 	scripts/java
 	scripts/browser
 	scripts/postgres
-	.venv/bin/python -m pytest -n 2 --dist loadgroup
+	.venv/bin/python -m pytest -n 3 --dist loadgroup
 
 # The unit lane alone: no Java, browser, PostgreSQL or farms of subprocesses.
 test-fast: $(COMPILED)

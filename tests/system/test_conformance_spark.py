@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 
 import numpy as np
@@ -53,9 +52,7 @@ def test_both_engines_release_the_same(spark, method, model):
     theirs = shoal.anonymize(frame, plan)
     assert theirs.table.toArrow().to_pylist() == ours.table.to_pylist()
     if getattr(plan.method, "block", None):  # each part adds up its own losses, so the last digits may differ
-        assert round_numbers(json.loads(theirs.certificate.to_json())) == round_numbers(
-            json.loads(ours.certificate.to_json())
-        )
+        assert round_numbers(statements(theirs)) == round_numbers(statements(ours))
     else:
         assert statements(theirs) == statements(ours)
 
