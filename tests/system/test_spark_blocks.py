@@ -41,13 +41,8 @@ def both(spark, table, plan):
     assert other["loss"] == pytest.approx(one["loss"], rel=1e-9)
     columns = [content["method"].get("sse_sst_by_column", {}) for content in (one, other)]
     assert columns[1] == pytest.approx(columns[0], rel=1e-9)
-    apart = (
-        "loss",
-        "method",
-        "reading",
-        "exposure",
-    )  # Spark's rows are read by the engine, and their exposure not told
-    rest = [{key: value for key, value in content.items() if key not in apart} for content in (one, other)]
+    differing = {"loss", "method", "reading", "exposure"}  # Spark's rows are read by the engine
+    rest = [{key: value for key, value in content.items() if key not in differing} for content in (one, other)]
     assert rest[1] == rest[0]
     return theirs
 
