@@ -16,7 +16,8 @@ import tomli_w
 from tools.fuzz.harness import call, within
 
 import shoal
-from shoal.errors import TableError
+from shoal.errors import TableError, VerificationError
+from shoal.verification import original, pattern_sets
 from shoal.verification import verify as verification
 from shoal.verification.independent import reading
 
@@ -29,6 +30,10 @@ KEYS = {
 LOOSE = {
     "models": [{"name": "k-anonymity", "k": 3}],
     "method": {"name": "local-suppression", "missing": "loose"},
+}
+PATTERNS = {
+    "models": [{"name": "k-anonymity", "k": 3}],
+    "method": {"name": "anti-unification", "patterns": "overlapping"},
 }
 PLAIN = {"models": [{"name": "k-anonymity", "k": 3}], "method": {"name": "mondrian"}}
 
@@ -64,7 +69,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize("more", [KNOWN, KEYS, LOOSE])
+@pytest.mark.parametrize("more", [KNOWN, KEYS, LOOSE, PATTERNS])
 @pytest.mark.parametrize(
     ("source", "reader"),
     [("source.csv", "Python's csv module"), ("other.csv", "Python's csv module"), ("source.parquet", "Arrow")],
@@ -92,30 +97,36 @@ def test_large_csv_is_read_by_arrow(folder, monkeypatch):
     assert (figures["reading"], figures["original_reading"]) == ("Arrow", "Arrow")
 
 
-@pytest.mark.parametrize("more", [KNOWN, LOOSE])
+@pytest.mark.parametrize("more", [KNOWN, LOOSE, PATTERNS])
 def test_people_are_not_those_of_the_search(folder, more, monkeypatch):
     """The counts of the search are not used where the file is read."""
-    monkeypatch.setattr(verification, "_count_source_labels", None)
+    real, read = original.count_written_rows, []
+
+    def observed(written, quasi, others):
+        read.append(written.path.name)
+        return real(written, quasi, others)
+
+    monkeypatch.setattr(original, "count_written_rows", observed)
     assert release(folder, more, "source.csv").figures["released"] == 60
+    assert read == ["source.csv"]
 
 
-@pytest.mark.parametrize("change", ["value", "rows"])
-def test_source_that_is_read_otherwise_is_refused(folder, change, monkeypatch):
+@pytest.mark.parametrize(("more", "change"), [(KNOWN, "c1"), (KNOWN, "rows"), (PATTERNS, "c2"), (PATTERNS, "rows")])
+def test_source_that_is_read_otherwise_is_refused(folder, more, change, monkeypatch):
     """A difference between two readers of the source is an error of one line."""
-    real = verification.count_written_rows
+    real = original.count_written_rows
 
     def changed(written, quasi, others):
         found = real(written, quasi, others)
-        if written.path.name != "source.csv":
-            return found
         if change == "rows":
             return found.slice(1)
-        column = pa.array(["elsewhere", *found.column("c1").to_pylist()[1:]], pa.string())
-        return found.set_column(found.column_names.index("c1"), "c1", column)
+        column = pa.array(["elsewhere", *found.column(change).to_pylist()[1:]], pa.string())
+        return found.set_column(found.column_names.index(change), change, column)
 
-    monkeypatch.setattr(verification, "count_written_rows", changed)
-    with pytest.raises(TableError, match="read alike by the engine and by Python's csv module"):
-        release(folder, KNOWN, "source.csv")
+    monkeypatch.setattr(original, "count_written_rows", changed)
+    with pytest.raises(TableError, match="read alike by the engine and by Python's csv module") as error:
+        release(folder, more, "source.csv")
+    assert error.value.code == f"source.read-with-other-{'rows' if change == 'rows' else 'values'}"
     with within(folder):
         done = call(["release", "plan.toml"])
     assert (done.status, done.err.count("\n")) == (2, 1)
@@ -151,3 +162,62 @@ def test_faulty_reading_of_a_frame_is_noticed(monkeypatch):
     plan = shoal.Plan(schema, (shoal.models.KAnonymity(2),), shoal.methods.Mondrian())
     with pytest.raises(shoal.VerificationError):
         shoal.anonymize(table().select(["age"]), plan)
+
+
+# -- pattern sets -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("output", "reader"),
+    [
+        ("out.csv", "Python's csv module"),
+        ("out.parquet", "Arrow"),
+        ("out.xlsx", "Python's XML parser"),
+        ("out.sav", "pyreadstat"),
+        ("out.dta", "pyreadstat"),
+        ("out.sqlite", "Python's sqlite3 module"),
+        ("out.duckdb", "DuckDB"),
+    ],
+)
+def test_written_patterns_are_read_again(folder, output, reader):
+    """Spellings of a class are one value in the pattern and in the original."""
+    spelled = table().set_column(2, "ill", pa.array(["Flu", "flu ", "gout", None] * 15))
+    pc.write_csv(spelled, folder / "source.csv")
+    found = release(folder, PATTERNS, "source.csv", output=output)
+    assert (found.figures["reading"], found.certificate.content["reading"]) == (reader, reader)
+    assert found.figures["original_reading"] == "Python's csv module"
+
+
+def test_patterns_of_frames_are_read_by_arrow():
+    roles = {"age": "quasi-identifier", "zip": "quasi-identifier", "ill": "sensitive"}
+    found = shoal.anonymize(table(), {"columns": roles, **PATTERNS})
+    assert (found.figures["reading"], found.figures["original_reading"]) == ("Arrow", "the engine")
+
+
+@pytest.mark.parametrize("change", ["label", "class", "support", "missing", "twice"])
+def test_faulty_reading_of_patterns_is_noticed(folder, change, monkeypatch):
+    """The file has other patterns than those that the engine has counted."""
+    real = pattern_sets.count_written_rows
+    position = {"label": "c0", "class": "c2", "support": "c3"}
+
+    def changed(*given):
+        found = real(*given)
+        if change in position:
+            name = position[change]
+            cells = found.column(name).to_pylist()
+            other = {"label": "elsewhere", "class": "gout" if cells[0] == "flu" else "flu", "support": "3"}[change]
+            return found.set_column(found.column_names.index(name), name, pa.array([other, *cells[1:]], pa.string()))
+        return found.slice(1) if change == "missing" else pa.concat_tables([found, found.slice(0, 1)])
+
+    monkeypatch.setattr(pattern_sets, "count_written_rows", changed)
+    with pytest.raises(VerificationError) as error:
+        release(folder, PATTERNS, "source.csv")
+    assert error.value.code == "verification.pattern-counts-differ"
+    assert not (folder / "released.csv").exists()
+
+
+def test_parquet_with_dates_as_classes_is_left_to_the_engine(folder):
+    dates = pa.array([number % 2 for number in range(60)], pa.int32()).cast(pa.date32())
+    pq.write_table(table().set_column(2, "ill", dates), folder / "source.parquet")
+    found = release(folder, PATTERNS, "source.parquet", output="out.parquet")
+    assert (found.figures["reading"], found.figures["original_reading"]) == ("Arrow", "the engine")

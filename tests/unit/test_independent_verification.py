@@ -44,6 +44,7 @@ from shoal.risk.patterns import PatternExposure
 from shoal.schema import Categories, Column, Role, Schema, Tree
 from shoal.table import read_frequency_set
 from shoal.table.groups import Groups, histogram
+from shoal.verification import pattern_sets
 from shoal.verification.check import ModelVerdict
 from shoal.verification.independent import (
     DEFINITIONS,
@@ -63,7 +64,8 @@ from shoal.verification.independent.interval_arithmetic import (
 )
 from shoal.verification.independent.interval_arithmetic import _cancels as cancels
 from shoal.verification.independent.judge import _is_close as is_close
-from shoal.verification.verify import PatternCheck, verify
+from shoal.verification.pattern_sets import PatternCheck
+from shoal.verification.verify import verify
 
 VALUES = ("a", "b", "c", "d", "e", "f")
 CLASSES = (("a", "b"), ("c",), ("d", "e"), ("f",))
@@ -557,13 +559,13 @@ def test_patterns_claiming_excess_records_are_refused(monkeypatch, fewer):
 
     Exactly the stated number is accepted.
     """
-    honest = shoal.verification.verify.expose_patterns
+    honest = pattern_sets.expose_patterns
 
     def expose(*given):
         exposure = honest(*given)
         return replace(exposure, support=exposure.support - fewer)
 
-    monkeypatch.setattr(shoal.verification.verify, "expose_patterns", expose)
+    monkeypatch.setattr(pattern_sets, "expose_patterns", expose)
     table = TABLE.drop_columns(["o"])
     if fewer:
         with pytest.raises(VerificationError, match="do not have the records they say"):
@@ -594,7 +596,9 @@ def test_matching_records_of_patterns_are_counted_again(monkeypatch, figure):
     """One record more is reported as matching than verification finds."""
     honest = shoal.verification.independent.count_matching_records
     monkeypatch.setattr(
-        shoal.verification.verify, "count_matching_records", lambda *given: _one_less(honest(*given), figure)
+        shoal.verification.independent.patterns,
+        "count_matching_records",
+        lambda *given: _one_less(honest(*given), figure),
     )
     with pytest.raises(VerificationError, match="Two ways to count the records that fit"):
         shoal.anonymize(TABLE.drop_columns(["o"]), OVERLAPPING)

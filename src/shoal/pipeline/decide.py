@@ -65,7 +65,8 @@ from shoal.table.pseudonyms import name_people, read_key, replace_identifiers
 from shoal.utility.loss import losses
 from shoal.verification.check import CheckResult, PeopleCounts
 from shoal.verification.independent import ReturnedFrame, WrittenTable
-from shoal.verification.verify import read_source_people, require_same_rows, verify, verify_distributed, verify_patterns
+from shoal.verification.pattern_sets import verify_patterns
+from shoal.verification.verify import read_source_people, require_same_rows, verify, verify_distributed
 
 MAX_VARYING_SHARE = 0.05
 """A column is constant within persons if at most this share of the people with several rows vary in it."""
@@ -162,6 +163,11 @@ class Decided:
         """
         raise NotImplementedError
 
+    @property
+    def compared_with_original(self) -> tuple[str, ...]:
+        """Columns of the original that the release is verified with."""
+        return ()
+
     def require_same(self, engine: Engine, written: Relation, numbered: Relation) -> None:
         """Raise unless the written table equals the verified one.
 
@@ -210,7 +216,9 @@ class DecidedInMemory(Decided):
         problem, schema, model = self.problem, self.plan.schema.published, self.plan.model
         require_categories(engine, written, schema)
         if isinstance(self.recoding, ByPattern):
-            return verify_patterns(engine, written, problem.frequencies, problem.ladders, self.recoding, model)
+            return verify_patterns(
+                engine, written, problem.frequencies, problem.ladders, self.recoding, schema, model, file, original
+            )
         people = read_source_people(engine, self.source, schema, model) if schema.person else None
         labels = self._labels_of_codes() if partial_knowledge_models(model) else ()
         wildcard = self.plan.method.wildcard
@@ -219,6 +227,15 @@ class DecidedInMemory(Decided):
                 engine, written, schema, model, self.released_rows, wildcard, problem.frequencies, people, labels, file,
                 original,
             )  # fmt: skip
+
+    @property
+    @override
+    def compared_with_original(self) -> tuple[str, ...]:
+        schema = self.plan.schema
+        if isinstance(self.recoding, ByPattern):
+            return (*schema.quasi_identifiers, *schema.sensitive)
+        looks_up = self.plan.method.wildcard is not None or bool(partial_knowledge_models(self.plan.model))
+        return schema.quasi_identifiers if looks_up else ()
 
     def _labels_of_codes(self) -> list[list[str | None]]:
         """Return the published label of each code, where no cell is suppressed.

@@ -321,7 +321,7 @@ def _release_to_file(
                 changed = harmless is not None and (harmless.undo or harmless.columns != harmless.table.columns)
                 file = None if changed else _written_table(verified, written)
                 _require_same_files(plan, file, staged, released)
-                checked = decided.verify(engine, written, file, _original_table(plan, decided.origin))
+                checked = decided.verify(engine, written, file, _original_table(decided))
             exposure = _exposure(engine, decided, timer)
             digest = sha256_of(staged)
             name = Path(plan.output.written.get("path", path.name)).name
@@ -463,7 +463,7 @@ def _release_to_standard_output(
                     written = _read_with_people(engine, released, decided, verified)
                 read_again = _written_table(verified, written)
                 _require_same_files(plan, read_again, staged, released)
-                checked = decided.verify(engine, written, read_again, _original_table(plan, decided.origin))
+                checked = decided.verify(engine, written, read_again, _original_table(decided))
             extra = {"output": {"name": "-", "bytes": size_of(staged), "sha256": sha256_of(staged)}}
             external = _describe_externally(engine, released, plan, checked, extra["output"])
             figures = _figures(plan, decided, checked, extra)
@@ -702,21 +702,19 @@ def _require_same_files(plan: Plan, verified: WrittenTable | None, path: Path, r
         require_same_files(replace(verified, path=path, columns=released.columns), verified, names)
 
 
-def _original_table(plan: Plan, origin: Relation) -> WrittenTable | None:
+def _original_table(decided: Decided) -> WrittenTable | None:
     """Return the plan's source for the independent verification to read.
 
     None unless it is one plain file: a CSV in UTF-8 with a header and no further options, or Parquet with texts and
-    whole numbers; and unless quasi-identifiers are published as they are read.
+    whole numbers; unless columns are published as they are read; and unless the release is compared with it.
     """
+    plan, origin, names = decided.plan, decided.origin, decided.compared_with_original
     source, columns = plan.source, plan.schema.columns.values()
-    if source is None or source.path is None or runs_on_spark(plan.engine):
+    if not names or source is None or source.path is None or runs_on_spark(plan.engine):
         return None
-    if plan.method.wildcard is None and not partial_knowledge_models(plan.model):
-        return None  # nobody is looked up in it
     path = Path(source.path)
-    quasi = plan.schema.quasi_identifiers
     moved = any(column.shift or column.relative_to or column.unmatched != "error" for column in columns)
-    if moved or source.format is not None or not is_plain_file(path) or not has_plain_types(path, quasi):
+    if moved or source.format is not None or not is_plain_file(path) or not has_plain_types(path, names):
         return None
     if path.suffix.lower() == ".parquet":
         return None if source.csv.missing else WrittenTable(path, origin.columns)

@@ -10,25 +10,23 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
-from shoal.errors import TableError, VerificationError
+from shoal.errors import VerificationError
 from shoal.io.engines.base import DistributedTable, Engine, Relation, require_columns
 from shoal.models import AllOf, Model, combine
 from shoal.models.by_people import ByPeople
 from shoal.models.partial_knowledge import PartialKnowledge, partial_knowledge_models
-from shoal.risk.patterns import WILDCARD_CODE, PatternExposure, expose_patterns
-from shoal.schema import TOP, Ladder, Schema
-from shoal.table import ByPattern, FrequencySet
+from shoal.schema import TOP, Schema
+from shoal.table import FrequencySet
 from shoal.table.canonical import negative_zero_as_text
 from shoal.table.distributed import SensitiveLists, list_sensitive
 from shoal.table.frequency_set import encode_column
 from shoal.table.groups import group_keys
-from shoal.verification.check import CheckResult, ModelVerdict, PartialCheck, assess_part, check_relation, merge_parts
+from shoal.verification.check import CheckResult, PartialCheck, assess_part, check_relation, merge_parts
 from shoal.verification.independent import (
     ENGINE,
     ReturnedFrame,
@@ -38,7 +36,6 @@ from shoal.verification.independent import (
     columns_needed,
     count_groups,
     count_groups_with_wildcards,
-    count_matching_records,
     count_written_rows,
     differences,
     evaluate_column_sets,
@@ -50,8 +47,8 @@ from shoal.verification.independent import (
     merge_evaluations,
     name_judges,
     read_released_rows,
-    read_texts,
 )
+from shoal.verification.original import count_source_labels
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -97,7 +94,7 @@ def verify(
     labels: Counter[tuple[str | None, ...]] = Counter()
     if source is not None and (wildcard is not None or partial_knowledge_models(model)):
         texts = released_labels if wildcard is None else [(*dictionary.text, None) for dictionary in source.quasi]
-        labels = _count_source_labels(source, texts) if original is None else _read_labels(original, source, texts)
+        labels = count_source_labels(source, texts, original)
         result = replace(result, original_reading=ENGINE if original is None else original.reader)
     if schema.person:
         independent = _evaluate_people_again(counted, released, schema, model, people, labels)
@@ -144,52 +141,6 @@ def _evaluate_again(
         for part in model.parts
     ]
     return replace(independent, evaluations=tuple(evaluations))
-
-
-def _count_source_labels(
-    source: FrequencySet, labels: Sequence[Sequence[str | None]]
-) -> Counter[tuple[str | None, ...]]:
-    """Count the rows of the source by label; empty text is missing.
-
-    ``labels[j]`` are the labels of the codes of column j.
-    """
-    texts = [[text or None for text in column] for column in labels]
-    people: Counter[tuple[str | None, ...]] = Counter()
-    for codes, count in zip(source.codes.tolist(), source.count.tolist(), strict=True):
-        people[tuple(text[code] for text, code in zip(texts, codes, strict=True))] += count
-    return people
-
-
-def _read_labels(
-    original: WrittenTable, source: FrequencySet, labels: Sequence[Sequence[str | None]]
-) -> Counter[tuple[str | None, ...]]:
-    """Count the rows of the source by label, from a reading of the file.
-
-    Only the labels of values are those of the decision. Raises if the readers find other values or another number of
-    rows.
-    """
-    names = [dictionary.name for dictionary in source.quasi]
-    positions = [original.columns.index(name) for name in names]
-    counted = count_written_rows(original, positions, ())
-    label_of = [
-        {text or None: label or None for text, label in zip((*dictionary.text, None), column, strict=False)}
-        for dictionary, column in zip(source.quasi, labels, strict=True)
-    ]
-    cells = [read_texts(counted.column(f"c{position}")) for position in positions]
-    people: Counter[tuple[str | None, ...]] = Counter()
-    for texts, rows in zip(zip(*cells, strict=True), counted.column("n").to_pylist(), strict=True):
-        if any(text not in known for text, known in zip(texts, label_of, strict=True)):
-            raise TableError(
-                f"The source must be read alike by the engine and by {original.reader}, but a value of a "
-                f"quasi-identifier is another one. Write the file again as plain CSV or Parquet."
-            )
-        people[tuple(known[text] for text, known in zip(texts, label_of, strict=True))] += rows
-    if people.total() != source.count.sum():
-        raise TableError(
-            f"The source must be read alike by the engine and by {original.reader}; found {source.count.sum()} and "
-            f"{people.total()} rows. Write the file again as plain CSV or Parquet."
-        )
-    return people
 
 
 def _evaluate_people_again(
@@ -365,128 +316,3 @@ def _evaluate_part(
     return assess_part(groups, model), judge(
         count_groups(table, positions, independent_sensitive), independent_sensitive, model.parts
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class PatternCheck(CheckResult):
-    """Result for overlapping patterns: groups are patterns, rows are records.
-
-    The rows are the records that match at least one pattern.
-    """
-
-    least: int
-    exposure: PatternExposure
-
-    @property
-    def risk(self) -> dict[str, float]:
-        """Disclosure by the patterns and by subtracting their supports.
-
-        The highest risk is one over the smallest set of records that the supports can single out.
-        """
-        exposure = self.exposure
-        return {
-            "highest": 1 / int(exposure.cells.min()),
-            "average": len(exposure.cells) / exposure.fitting,
-            "records_in_cells_below_k": int(exposure.cells[exposure.cells < self.least].sum()),
-            "patterns_below_k_own_records": int((exposure.own < self.least).sum()),
-            "patterns_without_own_records": int((exposure.own == 0).sum()),
-            "disclosed_records": exposure.disclosed,
-        }
-
-
-def verify_patterns(
-    engine: Engine,
-    released: Relation,
-    source: FrequencySet,
-    ladders: Sequence[Ladder],
-    recoding: ByPattern,
-    model: AllOf,
-) -> PatternCheck:
-    """Verify a pattern set before it is written.
-
-    At least as many records of the source must match each pattern as its support says, and at least k.
-
-    The verification starts from the published table and the source. It asserts nothing else about the set, but measures
-    what it discloses. In a CSV, empty text and missing values look the same, and so do a value `*` and a hidden value:
-    both are read as a reader has to read them.
-    """
-    least = max(getattr(part, "k", 1) for part in model.parts)
-    table = engine.to_arrow(released)
-    codes, patterns = [], []
-    for j, (dictionary, ladder, level) in enumerate(zip(source.quasi, ladders, recoding.levels, strict=True)):
-        labels = ladder.labels[level]
-        code_of, by_code = _same_text(labels)
-        codes.append(by_code[ladder.codes[level][source.codes[:, j]]])
-        code_of = {**code_of, TOP: WILDCARD_CODE}
-        patterns.append([code_of.get(text, len(labels)) for text in _column_text(table, dictionary.name)])
-    secrets, pattern_secrets = [], []
-    for s, dictionary in enumerate(source.sensitive):
-        code_of, by_code = _same_text((*dictionary.text, None))
-        secrets.append(by_code[source.secrets[:, s]])  # -1, missing, is the last
-        pattern_secrets.append([code_of.get(text, -1) for text in _column_text(table, dictionary.name)])
-    rows, size = len(source.count), table.num_rows
-    both = np.concatenate([_stack(secrets, rows), _stack(pattern_secrets, size)]) + 1
-    classes, _ = group_keys(both, (both.max(axis=0, initial=0) + 1).tolist())
-    stacked = _stack(codes, rows), _stack(patterns, size)
-    exposure = expose_patterns(stacked[0], classes[:rows], source.count, stacked[1], classes[rows:])
-    support = np.asarray([int(text or 0) for text in _column_text(table, recoding.support)], np.int64)
-    bad = (support < least) | (support > exposure.support)
-    if bad.any() or not size or exposure.fitting != recoding.count.sum():
-        raise VerificationError(
-            "verification.patterns-without-records",
-            patterns=size,
-            failing=int(bad.sum()),
-            least=least,
-            found=exposure.fitting,
-            expected=int(recoding.count.sum()),
-        )
-    _require_same_support(table, source, ladders, recoding, exposure)
-    smallest = int(support.min())
-    verdict = ModelVerdict("pattern-support", {"k": least}, True, {"k": smallest}, 0, 0)
-    return PatternCheck(
-        exposure.fitting, size, smallest, (verdict,), 0, 0, reading=ENGINE, least=least, exposure=exposure
-    )
-
-
-def _require_same_support(
-    table: pa.Table, source: FrequencySet, ladders: Sequence[Ladder], recoding: ByPattern, exposure: PatternExposure
-) -> None:
-    """Raise unless independent counting finds the same supports.
-
-    The independent count looks every record up by its labels.
-    """
-    names = [dictionary.name for dictionary in (*source.quasi, *source.sensitive)]
-    labels = [
-        [ladder.labels[level][code] for code in ladder.codes[level].tolist()]
-        for ladder, level in zip(ladders, recoding.levels, strict=True)
-    ]
-    labels += [[*dictionary.text, None] for dictionary in source.sensitive]
-    codes = [*source.codes.T.tolist(), *source.secrets.T.tolist()]
-    records = [
-        [column_labels[code] or None for code in column_codes]
-        for column_labels, column_codes in zip(labels, codes, strict=True)
-    ]
-    patterns = [read_texts(table.column(name)) for name in names]
-    support, fitting = count_matching_records(patterns, records, source.count.tolist(), len(source.quasi), TOP)
-    if support != exposure.support.tolist() or fitting != exposure.fitting:
-        raise VerificationError("verification.pattern-counts-differ", patterns=len(support))
-
-
-def _column_text(table: Any, name: str) -> list[str | None]:
-    """Return a column of an Arrow table as text; empty text is missing."""
-    import pyarrow as pa
-
-    return [text or None for text in table.column(name).cast(pa.string()).to_pylist()]
-
-
-def _same_text(labels: Sequence[str | None]) -> tuple[dict[str | None, int], npt.NDArray[np.int32]]:
-    """Number texts: the code of each text, and for each label its text's code.
-
-    Empty and missing text share a code.
-    """
-    code_of: dict[str | None, int] = {}
-    return code_of, np.asarray([code_of.setdefault(label or None, len(code_of)) for label in labels], np.int32)
-
-
-def _stack(columns: Sequence[Any], rows: int) -> npt.NDArray[np.int32]:
-    return np.stack(columns, axis=1).astype(np.int32) if columns else np.zeros((rows, 0), np.int32)

@@ -28,7 +28,7 @@ from shoal.verification.independent.judge import (
     merge_evaluations,
     name_judges,
 )
-from shoal.verification.independent.patterns import count_matching_records
+from shoal.verification.independent.patterns import CountedPattern, count_matching_records, count_patterns
 from shoal.verification.independent.people import evaluate_column_sets_by_people, evaluate_people
 from shoal.verification.independent.reading import (
     ENGINE,
@@ -45,6 +45,7 @@ from shoal.verification.independent.reading import (
 __all__ = [
     "DEFINITIONS",
     "ENGINE",
+    "CountedPattern",
     "Counts",
     "ModelEvaluation",
     "ReturnedFrame",
@@ -55,6 +56,7 @@ __all__ = [
     "count_groups",
     "count_groups_with_wildcards",
     "count_matching_records",
+    "count_patterns",
     "count_written_rows",
     "differences",
     "evaluate_column_sets",
