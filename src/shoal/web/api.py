@@ -12,9 +12,9 @@ import json
 import os
 import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -30,6 +30,9 @@ from shoal.web.request_values import parse_body, parse_count
 from shoal.web.runs import Run, Runs
 from shoal.web.security import REPORT_SECURITY_POLICY, TooLong, TooSlow
 from shoal.web.translations import translate_error, translate_sentence
+
+if TYPE_CHECKING:
+    from shoal.plan.review import Recipient
 
 ACTIONS = ("look", "check", "levels", "release", "explore", "minimal", "compare", "attack")
 REPLACEABLE_ACTIONS = ("look", "check", "levels", "explore", "minimal")
@@ -112,21 +115,34 @@ class Api:
         else:
             path = self.projects.root / given.get("path", "")
             project = await run_in_threadpool(self.projects.open_path, path)
-        return self._created(project)
+        return self._created(project, given.get("draft", True))
 
-    def _created(self, project: Project) -> Response:
-        run = self.draft(project)
+    def _created(self, project: Project, draft: bool) -> Response:
+        run = self.draft(project) if draft else None
         return JSONResponse({"project": project.name, "run": run and run.id}, 201)
 
-    def draft(self, project: Project) -> Run | None:
+    async def start_draft(self, request: Request) -> Response:
+        """Draft the plan of a project that has none, for a recipient."""
+        from shoal.plan.review import Recipient
+
+        given = await _json_object(request)
+        recipient = Recipient(given["recipient"], given.get("signed", False)) if "recipient" in given else None
+        run = self.draft(self.project(request), recipient)
+        if run is None:
+            raise InputError("page.already-drafted")
+        return JSONResponse({"run": run.id}, 201)
+
+    def draft(self, project: Project, recipient: Recipient | None = None) -> Run | None:
         """Start a run that drafts a plan, if the project has none yet."""
-        if project.text or project.table is None:
+        running = project.latest.get("draft")
+        if project.text or project.table is None or (running is not None and running.state == "running"):
             return None
         job = {
             "action": "draft",
             "table": str(project.table),
             "folder": str(project.folder),
             "root": str(self.projects.root),
+            "recipient": None if recipient is None else asdict(recipient),
         }
         if project.table.parent == project.folder and not project.table.exists():
             job["sample"] = "census"
@@ -159,7 +175,7 @@ class Api:
         except BaseException:
             self.projects.remove(project)
             raise
-        return self._created(project)
+        return self._created(project, request.query_params.get("draft") != "no")
 
     async def state(self, request: Request) -> Response:
         """Return a project: plan, faults of the plan, releases and latest runs."""
@@ -445,10 +461,11 @@ BYTES = "application/octet-stream"
 ENDPOINTS = (
     Endpoint("GET", "/openapi.json", Api.describe),
     Endpoint("GET", "/projects", Api.list_projects),
-    Endpoint("POST", "/projects", Api.make_project, _fields(path="string", sample="string")),
+    Endpoint("POST", "/projects", Api.make_project, _fields(path="string", sample="string", draft="boolean")),
     Endpoint("GET", "/files", Api.list_files),
     Endpoint("POST", "/uploads", Api.upload, BYTES),
     Endpoint("GET", "/projects/{project}", Api.state),
+    Endpoint("POST", "/projects/{project}/draft", Api.start_draft, _fields(recipient="string", signed="boolean")),
     Endpoint("GET", "/projects/{project}/plan", Api.read_plan, media_type="text/plain"),
     Endpoint("PUT", "/projects/{project}/plan", Api.write_plan, "text/plain"),
     Endpoint("PATCH", "/projects/{project}/plan", Api.change_plan, _fields(changes="array")),
@@ -463,7 +480,7 @@ ENDPOINTS = (
     Endpoint("GET", "/projects/{project}/releases/{number}/files/{file}", Api.download, media_type=BYTES),
     Endpoint("POST", "/projects/{project}/releases/{number}/publish", Api.publish, _fields(overwrite="boolean")),
 )  # fmt: skip
-QUERIES = {"/files": ["path"], "/uploads": ["name"]}
+QUERIES = {"/files": ["path"], "/uploads": ["name", "draft"]}
 
 
 def openapi() -> dict[str, Any]:

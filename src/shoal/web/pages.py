@@ -22,6 +22,7 @@ from shoal.web.api import Api, language_of
 from shoal.web.file_access import list_folder
 from shoal.web.plan_edits import PlanLocation, locate
 from shoal.web.projects import Project
+from shoal.web.review_views import recipient_choices
 from shoal.web.translations import (
     STEPS,
     TEXTS,
@@ -104,6 +105,8 @@ class Pages:
         if project.text:
             project.visited_steps.add(step)
         common = self._common(project, step, language)
+        if not project.text and project.table is not None and "draft" not in project.latest:
+            return self._page(request, "recipient.html", project=project.name, recipients=recipient_choices(language))
         if not project.text:
             return self._page(request, "drafting.html", **common)
         try:

@@ -284,10 +284,11 @@ class Projects:
     databases: frozenset[Database] = frozenset()
 
     def list_names(self) -> list[str]:
-        """List the names of the projects."""
+        """List the names of the projects, those without a plan yet included."""
+        begun = {name for name, project in self.opened.items() if project.folder.is_dir()}
         if not self.folder.is_dir():
-            return []
-        return sorted(item.name for item in self.folder.iterdir() if (item / PLAN_FILE).is_file())
+            return sorted(begun)
+        return sorted(begun | {item.name for item in self.folder.iterdir() if (item / PLAN_FILE).is_file()})
 
     def get(self, name: str) -> Project:
         """Return a project by name; raise LookupError if there is none."""

@@ -88,8 +88,9 @@ def build(settings: Settings, port: int, opened: Path | None = None) -> Guard:
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         warming = asyncio.get_running_loop().create_task(runs.warm())
-        for api, first in started:
-            api.draft(first)
+        if settings.api_only:  # the page asks for the recipient first
+            for api, first in started:
+                api.draft(first)
         yield
         warming.cancel()
         await runs.close()

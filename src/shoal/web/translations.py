@@ -13,6 +13,7 @@ from typing import Any
 
 from shoal.errors import LANGUAGES, ShoalError
 from shoal.runtime.templates import fill_template
+from shoal.web.texts_review import REVIEW_TEXTS
 
 STEPS = ("table", "columns", "hierarchies", "promise", "run", "explore", "compare", "attack", "publish")
 
@@ -1129,6 +1130,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     "hierarchies.raw": ("{rows} rows fail", "{rows} Zeilen verfehlen es"),
     "foot": ("Everything stays on this machine.", "Alles bleibt auf diesem Rechner."),
     "language": ("Deutsch", "English"),
+    **REVIEW_TEXTS,
 }
 
 SENTENCES: tuple[tuple[str, str], ...] = (

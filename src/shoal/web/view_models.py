@@ -21,6 +21,7 @@ from shoal.web.pictures import draw_heat_map, draw_lattice, minimal_nodes, spark
 from shoal.web.plan_edits import classes_to_text, hierarchy_to_text
 from shoal.web.projects import PLAN_FILE, Project
 from shoal.web.request_values import parse_count
+from shoal.web.review_views import recipient_of
 from shoal.web.runs import Run
 from shoal.web.translations import TEXTS, translate
 
@@ -190,6 +191,7 @@ def promise(project: Project, request: Request, language: str) -> dict[str, Any]
         "knows_keys": json.dumps([*unbound, {"set": ["keys"], "value": [first]}]),
         "known_places": json.dumps(limits), "new_key": json.dumps([{"set": ["keys", "+"], "value": first}]),
         "drop_keys": json.dumps([unkeyed]), "has_models": bool(limits),
+        "recipient": recipient_of(document, current_result(project, "look"), language),
     }  # fmt: skip
 
 

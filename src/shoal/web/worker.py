@@ -139,8 +139,10 @@ def draft(job: Job, progress: EventWriter) -> dict[str, Any]:
     from shoal.advice.profile import profile as profile_table
     from shoal.io.engines.base import Source as Table
     from shoal.plan.plan import Plan
+    from shoal.plan.review import Recipient
 
     table = Path(job["table"])
+    recipient = Recipient(**job["recipient"]) if job.get("recipient") else None
     confine_readable_table(Path(job["root"]), table)
     if job.get("sample"):
         import pyarrow.csv
@@ -154,9 +156,13 @@ def draft(job: Job, progress: EventWriter) -> dict[str, Any]:
     source = Table(table, csv=replace(found, missing=(*found.missing, *profile.missing)))
     if profile.rows > 1:
         profile = fit_columns(
-            profile, source, lambda part: Plan.from_toml(draft_plan(part, None, Path())), progress=progress
+            profile,
+            source,
+            lambda part: Plan.from_toml(draft_plan(part, None, Path(), recipient=recipient)),
+            progress=progress,
         )
-    return _profile_with_shapes(profile, source, None, progress, plan=draft_plan(profile, table, Path(job["folder"])))
+    text = draft_plan(profile, table, Path(job["folder"]), recipient=recipient)
+    return _profile_with_shapes(profile, source, None, progress, plan=text)
 
 
 def look(job: Job, progress: EventWriter) -> dict[str, Any]:

@@ -44,10 +44,19 @@ def open_sample(page, address, step="columns", sample="patients"):
     page.goto(address)
     page.click(f"[data-sample={sample}]")
     page.wait_for_url("**/columns")
+    if sample != "patients":  # it comes with a plan
+        choose_recipient(page)
     page.wait_for_selector(SETTLED + ":not(:has-text('drafts'))")
     project = page.url.split("/")[-2]
     go_to_step(page, step)
     return project
+
+
+def choose_recipient(page, kind="researchers"):
+    """Answer the first question about a table without a plan."""
+    page.check(f"#recipient-{kind}")
+    page.click("#recipient-form button")
+    page.wait_for_selector("#plan-form")
 
 
 def home_of(page):
@@ -122,6 +131,33 @@ def test_no_accessibility_violations(server, visited, scheme):
             found[path] = violations
     page.close()
     assert found == {}
+
+
+@pytest.mark.skipif(not AXE.is_file(), reason="no accessibility engine: npm ci in tests/system/browser")
+def test_recipient_is_chosen_by_keyboard(server, visited):
+    """The first question is accessible, and Tab leads through it."""
+    context, _ = visited
+    page = context.new_page()
+    page.goto(server.home)
+    page.click("[data-open='own.csv']")
+    page.wait_for_url("**/columns")
+    page.add_script_tag(path=str(AXE))
+    assert page.evaluate("axe.run(document).then((found) => found.violations.map((rule) => rule.id))") == []
+    assert not page.is_visible("#signed")
+    press_to(page, "#recipient-public")
+    page.keyboard.press("ArrowUp")  # the last of the group
+    assert page.is_checked("#recipient-colleagues")
+    press_to(page, "#signed", 1)
+    page.keyboard.press("Space")
+    press_to(page, "#recipient-form button", 1)
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#plan-form")
+    wait_for_plan(page, 'kind = "colleagues"\nsigned = true')
+    go_to_step(page, "promise")
+    page.check("#recipient-public")
+    wait_for_plan(page, 'kind = "public"')
+    assert "signed" not in page.input_value("#plan-text")
+    page.close()
 
 
 @pytest.mark.parametrize("width", [320, 390])
@@ -281,6 +317,8 @@ def test_hostile_table_through_the_workflow(server, chromium):
     harmless("start")
     page.locator("[data-open]", has_text="<img src=x").click()
     page.wait_for_url("**/columns")
+    harmless("recipient")
+    choose_recipient(page)
     page.wait_for_selector(SETTLED + ":not(:has-text('drafts'))")
     page.goto(page.url)
     for step in ("table", "columns", "hierarchies", "promise"):
@@ -468,6 +506,7 @@ def test_workflow_for_adult(tmp_path, shared_data, chromium):
         page.goto(server.link)
         page.click("[data-open='adult.csv']")
         page.wait_for_url("**/columns")
+        choose_recipient(page)
         run_workflow(page, home_of(page), "adult")
         assert page.locator(".papers tbody tr").count() == 5
     finally:
@@ -485,6 +524,7 @@ def test_workflow_for_a_wide_table(server, chromium):
     page.goto(server.link)
     page.click("[data-open='wide.csv']")
     page.wait_for_url("**/columns")
+    choose_recipient(page)
     run_workflow(page, home_of(page), page.url.split("/")[-2])
     page.goto(page.url.rpartition("/")[0] + "/columns")
     page.wait_for_selector(".spark")

@@ -47,7 +47,7 @@ async function open(method, path, body, type) {
   }
 }
 
-const typed = (field) => (field.value === "" ? null : field.type === "number" ? Number(field.value) : field.value);
+const typed = (field) => (field.type === "checkbox" ? field.checked || null : field.value === "" ? null : field.type === "number" ? Number(field.value) : field.value);
 
 document.addEventListener("click", async (event) => {
   const line = event.target.closest("[data-to-line]");
@@ -58,8 +58,8 @@ document.addEventListener("click", async (event) => {
   const button = event.target.closest("button, svg [data-changes]");
   if (!button) return;
   const data = button.dataset;
-  if (data.sample) await open("POST", `${prefix}/api/projects`, { sample: data.sample });
-  else if (data.open) await open("POST", `${prefix}/api/projects`, { path: data.open });
+  if (data.sample) await open("POST", `${prefix}/api/projects`, { sample: data.sample, draft: false });
+  else if (data.open) await open("POST", `${prefix}/api/projects`, { path: data.open, draft: false });
   else if (data.run) await start(JSON.parse(data.run));
   else if (data.cancel) await call("DELETE", here(`/runs/${encodeURIComponent(data.cancel)}`)).then(refresh);
   else if (data.changes) await change(JSON.parse(data.changes));
@@ -160,11 +160,15 @@ document.addEventListener("submit", async (event) => {
     const methods = [...form.querySelectorAll("[name=method]:checked")].map((box) => box.value);
     const ks = document.getElementById("ks").value.split(/[^0-9]+/).filter(Boolean).map(Number);
     await start({ action: "explore", methods, ks, seconds: Number(document.getElementById("seconds").value) });
+  } else if (form.id === "recipient-form") {
+    const recipient = form.querySelector("[name=recipient]:checked").value;
+    const signed = recipient === "colleagues" && document.getElementById("signed").checked;
+    await call("POST", here("/draft"), { recipient, signed }).then(() => location.reload(), (error) => refuse(error.message));
   } else if (form.id === "upload-form") {
     const file = document.getElementById("upload").files[0];
-    await open("POST", `${prefix}/api/uploads?name=${encodeURIComponent(file.name)}`, file, "application/octet-stream");
+    await open("POST", `${prefix}/api/uploads?draft=no&name=${encodeURIComponent(file.name)}`, file, "application/octet-stream");
   } else if (form.id === "paste-form") {
-    await open("POST", `${prefix}/api/uploads?name=pasted.csv`, document.getElementById("paste").value, "application/octet-stream");
+    await open("POST", `${prefix}/api/uploads?draft=no&name=pasted.csv`, document.getElementById("paste").value, "application/octet-stream");
   }
 });
 
@@ -185,7 +189,7 @@ document.addEventListener("keydown", (event) => {
 // What a page has to have found out, it asks for when it is shown; each thing once for each state of the plan.
 function ask() {
   const main = document.querySelector("main");
-  if (!project()) return;
+  if (!project() || !document.getElementById("plan-text")) return;
   tree.show();
   bins.show();
   followAll();
