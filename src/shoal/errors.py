@@ -27,6 +27,8 @@ from typing import Any
 
 from typing_extensions import override
 
+from shoal.formatting import format_field
+
 __all__ = [
     "HierarchyError",
     "InfeasibleError",
@@ -44,16 +46,6 @@ ENGLISH, GERMAN = "en", "de"
 LANGUAGES = (ENGLISH, GERMAN)
 """Languages of the catalogues of messages."""
 _CODE = re.compile(r"[a-z][a-z-]*\.[a-z0-9-]+")
-_GERMAN_NUMBERS = str.maketrans(",.", ".,")
-
-
-def counted(number: int, thing: str) -> str:
-    """Return a number of things as a phrase.
-
-    >>> counted(1, "group"), counted(2000, "group")
-    ('1 group', '2,000 groups')
-    """
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
 class ShoalError(Exception):
@@ -143,9 +135,7 @@ class _Filling(Formatter):
 
     @override
     def format_field(self, value: Any, format_spec: str) -> Any:
-        text = format(value, format_spec)
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        return text.translate(_GERMAN_NUMBERS) if is_number and self.language == GERMAN else text
+        return format_field(value, format_spec, self.language)
 
 
 def _fill(template: str, arguments: Mapping[str, object], language: str) -> str:

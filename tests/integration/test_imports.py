@@ -17,9 +17,9 @@ import shoal
 PACKAGE = Path(shoal.__file__).parent
 # permitted imports: a module uses only packages that are listed before its own
 ORDER = (
-    "errors", "runtime", "schema", "hierarchies", "datasets", "verification.independent", "io", "render", "table",
-    "kernels", "models", "utility", "budget", "risk", "bounds", "verification", "methods", "budget.methods", "plugins",
-    "plan", "results", "report", "pipeline", "advice", "audit", "api", "sklearn", "learn", "testing", "papers",
+    "formatting", "errors", "runtime", "schema", "hierarchies", "datasets", "verification.independent", "io", "render",
+    "table", "kernels", "models", "utility", "budget", "risk", "bounds", "verification", "methods", "budget.methods",
+    "plugins", "plan", "results", "report", "pipeline", "advice", "audit", "api", "sklearn", "learn", "testing", "papers",
     "web", "cli",
 )  # fmt: skip
 

@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from shoal.advice.value_kinds import have_same_unit, numbers_of
+from shoal.formatting import number
 from shoal.schema import Role
 from shoal.schema.column_vocabulary import words_of
 from shoal.schema.column_words import Meaning, meanings_of
@@ -258,7 +259,7 @@ def _with_role(column: Evidence, tier: Tier, topic: str, reason: str) -> Judgeme
     """
     words = column.kind in ("word", "code")
     if tier is Tier.PRIVATE and words and len(column.values) > MAX_PRIVATE_WORDS:
-        reason += f"; with {len(column.values):,} different values somebody may know one"
+        reason += f"; with {number(len(column.values))} different values somebody may know one"
         return Judgement(Tier.UNKNOWN, Role.QUASI_IDENTIFIER, reason, topic)
     if tier is Tier.TECHNICAL and topic != "weight" and len(column.values) > MAX_ADMINISTRATIVE_VALUES:
         reason += ", but has many values"

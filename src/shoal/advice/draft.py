@@ -16,9 +16,10 @@ import tomli_w
 
 from shoal.advice.column_tiers import Tier
 from shoal.advice.profile import Profile
-from shoal.advice.suggest_role import MAX_SHARE_IN_GROUP, ColumnProfile, format_share
+from shoal.advice.suggest_role import MAX_SHARE_IN_GROUP, ColumnProfile
 from shoal.advice.try_methods import MAX_LATTICE_NODES, MethodTrial, least_loss
-from shoal.errors import PlanError, TableError, counted
+from shoal.errors import PlanError, TableError
+from shoal.formatting import counted, fixed, number, percent
 from shoal.io.formats.urls import address_of
 from shoal.methods import FullDomain, Method, Mondrian, Refine
 from shoal.plan.review import Recipient
@@ -61,7 +62,7 @@ def draft_plan(
     usual = DEFAULT_K if recipient is None else recipient.group_size(health=health)
     k = k or max(2, min(usual, profile.rows // 4))
     lines = [
-        f"# A first plan for a table of {profile.rows:,} rows, made by looking at its columns.",
+        f"# A first plan for a table of {number(profile.rows)} rows, made by looking at its columns.",
         "# It runs as it is, but it is a draft: only people who know the data can tell which facts others may know",
         "# (quasi-identifiers), which nobody should learn (sensitive), and which are harmless (other).",
         *_not_covered(profile),
@@ -167,11 +168,11 @@ def _method(profile: Profile, tried: Sequence[MethodTrial]) -> list[str]:
     best = least_loss(tried)
     lines = []
     if best is not None and best.loss is not None:
-        rows = "all" if best.rows == profile.rows else f"a sample of {best.rows:,}"
+        rows = "all" if best.rows == profile.rows else f"a sample of {number(best.rows)}"
         lines.append(f"# Tried on {rows} rows; the part of the detail that was lost (ncp; 0 none, 1 all):")
         for trial in sorted(tried, key=lambda trial: (trial.loss is None, trial.loss)):
-            lost = "no release" if trial.loss is None else f"{trial.loss:.2f}"
-            smaller = f" (on {trial.rows:,} rows)" if trial.rows != best.rows else ""
+            lost = "no release" if trial.loss is None else fixed(trial.loss, 2)
+            smaller = f" (on {number(trial.rows)} rows)" if trial.rows != best.rows else ""
             lines.append(f"#   {trial.method.name}: {lost}{smaller}")
         if best.loss > HIGH_LOSS:
             lines += [
@@ -219,26 +220,26 @@ def _height(column: ColumnProfile) -> int:
 
 
 def _singling_out(profile: Profile) -> list[str]:
-    share = format_share(profile.unique, profile.rows)
+    share = percent(profile.unique / profile.rows)
     lines = [f"# {share} of the rows are alone in all quasi-identifiers together."]
     identifying = [pair for pair in profile.pairs if pair.unique][:3]
     if identifying:
         lines.append("# Pairs that single out most:")
         for pair in identifying:
             names = " with ".join(_comment(name) for name in pair.columns)
-            lines.append(f"#   {names}: {format_share(pair.unique, profile.rows)} of the rows are alone in it")
+            lines.append(f"#   {names}: {percent(pair.unique / profile.rows)} of the rows are alone in it")
     return lines
 
 
 def _column(column: ColumnProfile, rows: int) -> list[str]:
-    values = f"{column.distinct:,} different {column.kind}{'s' if column.distinct != 1 else ''}"
+    values = f"{number(column.distinct)} different {column.kind}{'s' if column.distinct != 1 else ''}"
     if column.kind in ("empty", "text"):
-        values = f"{column.distinct:,} different value{'s' if column.distinct != 1 else ''}"
+        values = f"{number(column.distinct)} different value{'s' if column.distinct != 1 else ''}"
     found = [values]
     if column.missing:
-        found.append(f"missing in {format_share(column.missing, rows)}")
+        found.append(f"missing in {percent(column.missing / rows)}")
     if column.unique:
-        found.append(f"{format_share(column.unique, rows)} of the rows have a value of their own")
+        found.append(f"{percent(column.unique / rows)} of the rows have a value of their own")
     lines = [f"[columns.{_key(column.name)}]   # {'; '.join(found)}", f'role = "{column.role}"   # {column.reason}']
     if column.role is Role.IDENTIFIER:
         lines[-1] += "; dropped"

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.advice.try_methods import SAMPLE_ROWS
 from shoal.errors import PlanError, ShoalError
+from shoal.formatting import number
 from shoal.io.engines import open_engine
 from shoal.io.engines.base import Source
 from shoal.io.engines.spark_shared_session import shared_spark_session
@@ -112,14 +113,14 @@ class Explanation(Displayable):
     def summary(self) -> Summary:
         """Summarize the loss, and the loss with each change."""
         of = "a sample of " if self.sampled else ""
-        lost = f"no release: {self.why}" if self.loss is None else f"the loss (ncp) is {self.loss:.4g}"
-        sentences = [f"As the plan stands, on {of}{self.rows:,} rows: {lost}."]
+        lost = f"no release: {self.why}" if self.loss is None else f"the loss (ncp) is {number(self.loss)}"
+        sentences = [f"As the plan stands, on {of}{number(self.rows)} rows: {lost}."]
         if self.advice is not None:
             sentences.append(f"What would help most: {self.advice}.")
         if self.untried:
-            sentences.append(f"{self.untried:,} changes were not tried: the time was over.")
+            sentences.append(f"{number(self.untried)} changes were not tried: the time was over.")
         rows = [
-            (str(cost), "no release" if cost.loss is None else f"{cost.loss:.4g}")
+            (str(cost), "no release" if cost.loss is None else number(cost.loss))
             for cost in (*self.without, *self.with_)
         ]
         grids = [Grid("The loss with one thing changed", ("change", "loss"), rows)] if rows else []

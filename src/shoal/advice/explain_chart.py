@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shoal.advice.explain import Cost, Explanation
-from shoal.render.html import bar, number, prose, table
+from shoal.formatting import fixed, number
+from shoal.render.html import bar, prose, table
 from shoal.report.page import document
 
 
@@ -29,7 +30,7 @@ def cost_bars(found: Explanation) -> str:
 
 def _introduction(found: Explanation) -> str:
     of = "a sample of " if found.sampled else ""
-    lost = "there is no release" if found.loss is None else f"the loss is {found.loss:.2f}"
+    lost = "there is no release" if found.loss is None else f"the loss is {fixed(found.loss, 2)}"
     html = (
         f"<p>As the plan stands, on {of}{number(found.rows)} rows, {lost}: 0 is none of the detail of the "
         f"quasi-identifiers, 1 all of it. Every figure below was computed by running the plan with one thing changed; "
@@ -48,4 +49,4 @@ def _bars(found: Explanation, costs: Sequence[Cost]) -> str:
 
 
 def _bar(loss: float | None, kind: str) -> str:
-    return "no release" if loss is None else f"{bar(loss, kind)} {loss:.2f}"
+    return "no release" if loss is None else f"{bar(loss, kind)} {fixed(loss, 2)}"

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import InfeasibleError, PlanError, ShoalError
+from shoal.formatting import fixed, number, percent
 from shoal.io.engines import open_engine
 from shoal.io.engines.base import Source
 from shoal.io.engines.spark_shared_session import shared_spark_session
@@ -106,19 +107,19 @@ class Trial:
     def row(self, measure: str) -> tuple[Any, ...]:
         """Return the cells of :data:`COLUMNS`, formatted for readers."""
         parameters = ", ".join(f"{key} = {value}" for key, value in self.parameters.items())
-        if self.loss is None:
-            return (self.method, self.k, parameters, "", "", "", "", "", f"{self.seconds:.1f}", self.outcome)
+        if self.loss is None or self.risk is None or self.highest_risk is None:
+            return (self.method, self.k, parameters, "", "", "", "", "", fixed(self.seconds, 1), self.outcome)
         mark = "chosen" if self.chosen else "efficient" if self.efficient else ""
         return (
             self.method,
             self.k,
             parameters,
-            f"{self.loss.get(measure, float('nan')):.4g}",
-            f"{self.risk:.3%}",
-            f"{self.highest_risk:.3%}",
+            number(self.loss.get(measure, float("nan"))),
+            percent(self.risk, 2),
+            percent(self.highest_risk, 2),
             self.groups,
             self.suppressed,
-            f"{self.seconds:.1f}",
+            fixed(self.seconds, 1),
             mark,
         )
 
@@ -464,7 +465,7 @@ def _run(
                     process.terminate()
                     process.join()
                     del busy[link]
-                    why = f"It took more than {time_limit:g} seconds."
+                    why = f"It took more than {number(time_limit, 6)} seconds."
                     trial = _trial(chosen[position], "too slow", why, time_limit)
                     report_state(position, "", None, trial)
                     yield trial

@@ -20,6 +20,7 @@ from shoal.advice.profile import Profile
 from shoal.advice.suggest_role import MAX_CATEGORIES, ColumnProfile, dropped
 from shoal.advice.try_methods import MAX_WORK
 from shoal.errors import InfeasibleError, PlanError
+from shoal.formatting import fixed, percent
 from shoal.io.engines import open_engine
 from shoal.io.engines.base import EngineSettings, Source
 from shoal.methods import Mondrian
@@ -226,10 +227,10 @@ def _sacrifice_columns(profile: Profile, trial: _Trial, trials: _Trials) -> tupl
 
 
 def _reason(column: ColumnProfile, trial: _Trial) -> str:
-    own = f"{trial.own[column.name]:.0%} of it would be lost"
+    own = f"{percent(trial.own[column.name], 0)} of it would be lost"
     return (
         f"{column.reason}; to protect it costs too much: on a sample {own}, and the columns together would lose "
-        f"{trial.loss:.2f} (ncp)"
+        f"{fixed(trial.loss, 2)} (ncp)"
     )
 
 

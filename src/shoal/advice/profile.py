@@ -32,12 +32,12 @@ from shoal.advice.suggest_role import (
     ColumnProfile,
     drop_twins,
     dropped,
-    format_share,
     with_diversity,
     without_repeated_diversity,
 )
 from shoal.advice.value_kinds import date_format, kind_of, numbers_of, oddities, separators_of
 from shoal.errors import ShoalError, TableError
+from shoal.formatting import percent
 from shoal.io.engines import open_engine
 from shoal.io.engines.base import UTC, Engine, Relation, Source
 from shoal.io.formats import ColumnLabels, format_of
@@ -124,10 +124,10 @@ class Profile(Displayable):
     def summary(self) -> Summary:
         """Summarize kind, role and reason of every column."""
         rows = [
-            (c.name, c.kind, c.distinct, format_share(c.unique, self.rows), str(c.role), c.reason) for c in self.columns
+            (c.name, c.kind, c.distinct, percent(c.unique / self.rows), str(c.role), c.reason) for c in self.columns
         ]
         pairs = [
-            f"{' with '.join(pair.columns)}: {format_share(pair.unique, self.rows)} of the rows are alone in it."
+            f"{' with '.join(pair.columns)}: {percent(pair.unique / self.rows)} of the rows are alone in it."
             for pair in self.pairs[:3]
             if pair.unique
         ]

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from shoal.advice.column_tiers import Tier
+from shoal.formatting import percent
 from shoal.schema import Role
 
 MAX_CATEGORIES = 20
@@ -81,16 +82,6 @@ class ColumnProfile:
     weight: float = 1.0
 
 
-def format_share(part: int, rows: int) -> str:
-    """Format a share of the rows in percent; a few rows are not 0%.
-
-    >>> format_share(1, 10_000), format_share(1, 2), format_share(1, 3)
-    ('under 0.1%', '50%', '33.3%')
-    """
-    share = 100 * part / rows
-    return "under 0.1%" if 0 < share < 0.1 else f"{share:.1f}%".replace(".0%", "%")
-
-
 def with_diversity(column: ColumnProfile, rows: int, *, people: bool = False) -> ColumnProfile:
     """Decide which diversity a draft asks of a sensitive column.
 
@@ -114,9 +105,9 @@ def with_diversity(column: ColumnProfile, rows: int, *, people: bool = False) ->
     if column.kind == "number" and column.distinct > MAX_CATEGORIES:
         why_not = "numbers of many values: two different ones in a group may be next to each other, and tell as much"
     elif column.missing > MAX_MISSING_SHARE * rows:
-        why_not = f"missing in {format_share(column.missing, rows)}: of many groups nothing could be asked"
+        why_not = f"missing in {percent(column.missing / rows)}: of many groups nothing could be asked"
     elif column.commonest > MAX_COMMONEST_SHARE * known:
-        share = format_share(column.commonest, known)
+        share = percent(column.commonest / known)
         why_not = f"{share} of the known values are one and the same: other values in every group would cost too much"
     return replace(column, diversity="" if why_not else "l-diversity", why_not=why_not)
 

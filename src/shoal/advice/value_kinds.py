@@ -9,6 +9,7 @@ from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+from shoal.formatting import counted
 from shoal.runtime.validation import MAX_EXPONENT
 from shoal.schema.column_vocabulary import words_of
 from shoal.schema.spelling import fold
@@ -235,7 +236,8 @@ def oddities(values: Sequence[str], count: Sequence[int], kind: str) -> tuple[st
         repeated = len(keys) - len(set(keys))
         if repeated:
             found.append(
-                f"{repeated:,} value{'s differ' if repeated > 1 else ' differs'} from another only in case or blanks"
+                f"{counted(repeated, 'value')} {'differ' if repeated > 1 else 'differs'} from another only in case or "
+                "blanks"
             )
     if kind == "number":
         numbers = numbers_of(values) or []
@@ -247,16 +249,14 @@ def oddities(values: Sequence[str], count: Sequence[int], kind: str) -> tuple[st
                 if _is_missing_code(number) and _is_outlier(number, regular)
             )
             if rows:
-                found.append(
-                    f"in {rows:,} row{'s' if rows > 1 else ''} a number of nines only, far from the others: missing?"
-                )
+                found.append(f"in {counted(rows, 'row')} a number of nines only, far from the others: missing?")
     return tuple(found)
 
 
 def _is_missing_code(number: float) -> bool:
     """Return whether a number is a code such as -9, 99 or 999."""
-    text = f"{abs(number):.0f}"
-    return abs(number) == float(text) and set(text) == {"9"} and (number < 0 or len(text) > 1)
+    text = str(abs(number)).removesuffix(".0")
+    return set(text) == {"9"} and (number < 0 or len(text) > 1)
 
 
 def _is_outlier(number: float, regular: Sequence[float]) -> bool:

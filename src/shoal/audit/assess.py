@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from shoal.audit.inputs import RolesLike, from_args
 from shoal.errors import PlanError, TableError
+from shoal.formatting import number, percent
 from shoal.io.formats.csv_dialect import CsvFormat
 from shoal.plan.coerce import ColumnsLike, EngineLike
 from shoal.render import Displayable, Grid, Summary
@@ -78,17 +79,17 @@ class RiskAssessment(Displayable):
         if found.journalist is not None:
             intruders.append(("who does not know it", found.journalist))
         rows = [
-            (intruder, f"{risk.highest:.2%}", f"{risk.average:.2%}", f"{risk.at_risk:.2%}")
+            (intruder, percent(risk.highest, 2), percent(risk.average, 2), percent(risk.at_risk, 2))
             for intruder, risk in intruders
         ]
         figures = (("rows", self.rows), ("groups", self.groups), ("rows in the smallest", self.smallest_group))
         sentences = []
         if self.uniqueness is not None:
             sentences.append(
-                f"{self.uniqueness.sample_uniques:,} rows are unique; of the population about "
-                f"{round(self.uniqueness.dankar):,} people are ({self.uniqueness.chosen})."
+                f"{number(self.uniqueness.sample_uniques)} rows are unique; of the population about "
+                f"{number(round(self.uniqueness.dankar))} people are ({self.uniqueness.chosen})."
             )
-        columns = ("an intruder", "at most", "on average", f"above {found.threshold:.0%}")
+        columns = ("an intruder", "at most", "on average", f"above {percent(found.threshold, 0)}")
         return Summary("The risk of the table", figures, sentences, [Grid("Picks the right row", columns, rows)])
 
     def to_dict(self) -> dict[str, Any]:

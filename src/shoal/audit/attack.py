@@ -15,6 +15,7 @@ import numpy as np
 
 from shoal.audit.inputs import RolesLike, from_args
 from shoal.errors import PlanError, TableError
+from shoal.formatting import number, percent
 from shoal.io.engines.base import EngineSettings, Source
 from shoal.io.engines.spark_shared_session import shared_spark_session
 from shoal.io.formats.csv_dialect import CsvFormat
@@ -64,10 +65,10 @@ class Attacks(Displayable):
             (
                 result.name,
                 f"{result.learns} of {result.column}" if result.column else result.learns,
-                f"{result.people:,} {result.counts}",
+                f"{number(result.people)} {result.counts}",
                 result.exposed,
-                f"{result.share:.1%}",
-                f"{result.baseline:,.6g}",
+                percent(result.share),
+                number(result.baseline, 6),
             )
             for result in self.results
         ]

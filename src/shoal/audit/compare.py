@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from shoal.audit.inputs import RolesLike, from_args
 from shoal.errors import PlanError, TableError
+from shoal.formatting import fixed, number, percent
 from shoal.io.engines.spark_shared_session import shared_spark_session
 from shoal.io.formats.csv_dialect import CsvFormat
 from shoal.plan.coerce import ColumnLike, ColumnsLike, EngineLike, as_names
@@ -52,24 +53,26 @@ class Comparison(Displayable):
 
     def summary(self) -> Summary:
         """Summarize distances, errors of queries and accuracy."""
-        rows = [(name, f"{one.variation:.3f}", f"{one.divergence:.3f}") for name, one in self.columns.items()]
+        rows = [(name, fixed(one.variation, 3), fixed(one.divergence, 3)) for name, one in self.columns.items()]
         if self.pairs is not None:
             pairs = self.pairs
-            rows.append((f"mean of {pairs.pairs:,} pairs", f"{pairs.mean_variation:.3f}",
-                         f"{pairs.mean_divergence:.3f}"))  # fmt: skip
+            rows.append((f"mean of {number(pairs.pairs)} pairs", fixed(pairs.mean_variation, 3),
+                         fixed(pairs.mean_divergence, 3)))  # fmt: skip
         sentences = [
-            f"A model that tells the tables apart is {self.propensity.ratio:.1f} times as good as chance (pMSE).",
-            f"Range queries are wrong by {self.queries.median:.1%} in the median, {self.queries.mean:.1%} on average.",
+            f"A model that tells the tables apart is {fixed(self.propensity.ratio, 1)} times as good as chance (pMSE).",
+            f"Range queries are wrong by {percent(self.queries.median)} in the median, {percent(self.queries.mean)} "
+            "on average.",
         ]
         if self.numeric is not None:
             bound = "" if self.numeric.aligned else "at least "
             sentences.append(
-                f"Numbers: SSE/SST {bound}{self.numeric.sse_sst:.4f}, IL1s {bound}{self.numeric.il1s:.4f}."
+                f"Numbers: SSE/SST {bound}{fixed(self.numeric.sse_sst, 4)}, IL1s {bound}{fixed(self.numeric.il1s, 4)}."
             )
         for one in self.accuracy:
             sentences.append(
-                f"Predicting {one.target} by {one.classifier}: {one.released:.1%} right when trained on the release, "
-                f"{one.original:.1%} on the original, {one.majority:.1%} by naming the most frequent class."
+                f"Predicting {one.target} by {one.classifier}: {percent(one.released)} right when trained on the "
+                "release, "
+                f"{percent(one.original)} on the original, {percent(one.majority)} by naming the most frequent class."
             )
         columns = ("column", "total variation", "divergence (nats)")
         grid = Grid("How far distributions moved", columns, rows)

@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from shoal.audit.certificate_comparison import compare_certificate
 from shoal.errors import InputError, PlanError, ShoalError, TableError
+from shoal.formatting import number
 from shoal.io.engines import open_engine
 from shoal.io.engines.base import EngineSettings, Source
 from shoal.io.formats.csv_dialect import RELEASED
@@ -173,7 +174,9 @@ def _verify_in_database(
     with open_engine(engine) as reader:
         stored = reader.materialize(reader.read(source), None)
     if sorted_rows_digest(stored) == output.get("content_sha256"):
-        findings = [Finding("digest", "holds", f"The table has the {stored.num_rows:,} rows that were certified.")]
+        findings = [
+            Finding("digest", "holds", f"The table has the {number(stored.num_rows)} rows that were certified.")
+        ]
         checked, found, unchecked = _promises(source, content, engine, progress)
         findings += found
     else:
@@ -220,7 +223,7 @@ def _digests(table: Path, content: Mapping[str, Any]) -> list[Finding]:
     except OSError as error:
         raise TableError("release.table-unreadable", file=table.name, reason=error.strerror) from None
     if size == output.get("bytes") and digest == output["sha256"]:
-        return [Finding("digest", "holds", f"The table has the {size:,} bytes that the certificate is about.")]
+        return [Finding("digest", "holds", f"The table has the {number(size)} bytes that the certificate is about.")]
     return [Finding("digest", "fails", "The table is not the one that the certificate is about: its bytes differ.")]
 
 

@@ -25,6 +25,7 @@ from shoal.budget.errors import (
     RhoTooSmallError,
     SamplingRateError,
 )
+from shoal.formatting import significant
 
 _MAX_POWER_BITS = 2**24
 _LONG_EXPONENT = re.compile(r"[eE][+-]?0*[1-9][0-9]{4}")
@@ -78,7 +79,7 @@ def format_fraction(value: Fraction) -> str:
     if value.denominator == 1 and value.numerator.bit_length() < 64:
         return str(value)
     try:
-        decimal = f"{float(value):.6g}"
+        decimal = significant(float(value), 6)
     except OverflowError:
         decimal = f"about 2^{value.numerator.bit_length() - value.denominator.bit_length()}"
     short = value.numerator.bit_length() < 64 and value.denominator.bit_length() < 64

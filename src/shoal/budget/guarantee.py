@@ -25,6 +25,7 @@ from shoal.budget.arithmetic import (
     to_fraction,
 )
 from shoal.budget.errors import ParameterError
+from shoal.formatting import fixed, significant
 
 _INTRUDER = "The intruder may know every row but one and the method with its parameters, not the random bits."
 _CANDIDATES = (
@@ -40,7 +41,7 @@ _ABSENCE = (
     "that a particular person is not the unknown one."
 )
 _PRIOR = "An intruder who already suspects someone can pass rho: the odds grow by at most the factor E = {bound}."
-_STRENGTH = "rho = {rho} is not a strong promise by itself: beside m = {m} it stands for epsilon = {epsilon:.2f}."
+_STRENGTH = "rho = {rho} is not a strong promise by itself: beside m = {m} it stands for epsilon = {epsilon}."
 
 
 @dataclass(frozen=True)
@@ -151,7 +152,7 @@ def population_guarantee(k: int, m: int) -> Guarantee:
             _ABSENCE,
             "The cell of the unknown row becomes known. An intruder with reasons to suspect one person of a "
             "cell loses none of them: no factor bounds the odds against people of other cells.",
-            _STRENGTH.format(rho=format_fraction(rho), m=m, epsilon=epsilon(bound)),
+            _STRENGTH.format(rho=format_fraction(rho), m=m, epsilon=fixed(epsilon(bound), 2)),
         ),
     )
 
@@ -210,10 +211,10 @@ def sampled_guarantee(bound: Rational, k: int, beta: Rational, m: int, choice: R
         not_promised=(
             _ATTRIBUTES,
             _ABSENCE,
-            f"With probability up to delta = {float(delta):.3g} over the sampling, a release lets the "
+            f"With probability up to delta = {significant(float(delta), 3)} over the sampling, a release lets the "
             "intruder pass rho.",
             _PRIOR.format(bound=format_fraction(factor)),
-            _STRENGTH.format(rho=format_fraction(rho), m=m, epsilon=epsilon(factor)),
+            _STRENGTH.format(rho=format_fraction(rho), m=m, epsilon=fixed(epsilon(factor), 2)),
         ),
     )
 
@@ -246,6 +247,6 @@ def query_guarantee(rho: Rational, m: int, k: int) -> Guarantee:
             _ATTRIBUTES,
             _ABSENCE,
             _PRIOR.format(bound=format_fraction(bound)),
-            _STRENGTH.format(rho=format_fraction(rho), m=m, epsilon=epsilon(bound)),
+            _STRENGTH.format(rho=format_fraction(rho), m=m, epsilon=fixed(epsilon(bound), 2)),
         ),
     )

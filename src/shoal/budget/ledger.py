@@ -64,6 +64,7 @@ from shoal.budget.errors import (
 )
 from shoal.budget.hash_chain import Entry, Terms, Totals, check_all_entries, check_last_entries, damage_error
 from shoal.errors import InputError
+from shoal.formatting import number
 from shoal.runtime.validation import Validated
 
 _APPLICATION_ID = 0x53484F41  # "SHOA", in the header of the SQLite file
@@ -520,12 +521,12 @@ def _budget_message(status: Status, rho: Fraction, rows: int) -> str:
     remaining = status.remaining_rho
     advice = "Nothing remains: this data set must not be queried any more."
     if remaining is not None and rows == 1:
-        advice = f"A single query may still ask for rho of at most {float(round_down(remaining)):.6g}."
+        advice = f"A single query may still ask for rho of at most {number(float(round_down(remaining)), 6)}."
     elif remaining is not None:
         each = Fraction(float(status.remaining_bound) ** (1 / rows))
         advice = (
             f"A single query about {rows} rows of each person may still ask for rho of about "
-            f"{float(rho_from_bound(max(each, Fraction(1)), status.m)):.6g}, about fewer rows for more."
+            f"{number(float(rho_from_bound(max(each, Fraction(1)), status.m)), 6)}, about fewer rows for more."
         )
     return (
         f"rho must stay at most 1/k = 1/{status.k}. With this booking it would be {format_fraction(rho)}. "

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shoal.cli.options import TABLES, EngineName, Master, settings_of
+from shoal.formatting import fixed, format_value, number, percent
 
 if TYPE_CHECKING:
     from shoal.audit.assess import RiskAssessment
@@ -98,7 +99,7 @@ def attack(
     from shoal.audit.assess import assess
     from shoal.audit.attack import attack as run
     from shoal.cli.check import names_of
-    from shoal.cli.console import figure, output, progress
+    from shoal.cli.console import output, progress
     from shoal.io.engines.spark_shared_session import shared_spark_session
 
     roles = roles_from(plan, quasi_identifiers, sensitive, categories)
@@ -121,8 +122,8 @@ def attack(
     if attacks.people is not None:
         found = attacks.people
         output.print(
-            f"{figure(found.exposed)} of {figure(found.total)} people have rows in groups of fewer than "
-            f"{figure(found.least)} people. Attacks on rows below take every row for a person."
+            f"{format_value(found.exposed)} of {format_value(found.total)} people have rows in groups of fewer than "
+            f"{format_value(found.least)} people. Attacks on rows below take every row for a person."
         )
     if attacks.facts is not None:
         output.print(_facts_line(attacks.facts))
@@ -156,7 +157,7 @@ def _facts_line(facts: FactsNeeded) -> str:
     if facts.suffice is None:
         return f"Nobody is singled out by {counted} {'facts' if counted > 1 else 'fact'} or fewer."
     each = facts.people or facts.original_rows or facts.rows
-    listed = ", ".join(f"{count:,} by {number}" for number, count in enumerate(each, 1))
+    listed = ", ".join(f"{number(count)} by {facts}" for facts, count in enumerate(each, 1))
     what = "people" if facts.people else "rows of the original" if facts.original_rows else "rows"
     suffice = "facts suffice" if facts.suffice > 1 else "fact suffices"
     return f"{facts.suffice} {suffice} to single somebody out; {what} that are found, by number of facts: {listed}."
@@ -165,15 +166,15 @@ def _facts_line(facts: FactsNeeded) -> str:
 def _show(results: Sequence[AttackResult], risk: RiskAssessment) -> None:
     from rich.table import Table
 
-    from shoal.cli.console import figure, output, safe
-    from shoal.render.html import percent
+    from shoal.cli.console import output, safe
 
     figures = risk.reidentification
     output.print(
-        f"{figure(risk.rows)} rows in {figure(risk.groups)} groups, the smallest of {figure(risk.smallest_group)}. "
+        f"{format_value(risk.rows)} rows in {format_value(risk.groups)} groups, the smallest of "
+        f"{format_value(risk.smallest_group)}. "
         f"An intruder who knows that a person is in the table finds the row with a probability of at most "
         f"{percent(figures.prosecutor.highest)}, {percent(figures.prosecutor.average)} on average; "
-        f"{percent(figures.prosecutor.at_risk)} of rows are above {figures.threshold:.0%}."
+        f"{percent(figures.prosecutor.at_risk)} of rows are above {percent(figures.threshold, 0)}."
     )
     if figures.journalist is not None:
         output.print(
@@ -182,8 +183,8 @@ def _show(results: Sequence[AttackResult], risk: RiskAssessment) -> None:
         )
     if risk.uniqueness is not None:
         output.print(
-            f"{figure(risk.uniqueness.sample_uniques)} rows are unique; of the population about "
-            f"{figure(round(risk.uniqueness.dankar))} people are ({risk.uniqueness.chosen})."
+            f"{format_value(risk.uniqueness.sample_uniques)} rows are unique; of the population about "
+            f"{format_value(round(risk.uniqueness.dankar))} people are ({risk.uniqueness.chosen})."
         )
     table = Table(title="What an intruder learns", title_justify="left")
     table.add_column("attack", min_width=12)  # the longest word in it
@@ -198,10 +199,10 @@ def _show(results: Sequence[AttackResult], risk: RiskAssessment) -> None:
         table.add_row(
             safe(result.name),
             safe(_disclosure(result)),
-            f"{figure(result.people)} {result.counts}",
-            f"[{colour}]{figure(result.exposed)}[/]",
+            f"{format_value(result.people)} {result.counts}",
+            f"[{colour}]{format_value(result.exposed)}[/]",
             percent(result.share),
-            f"{result.baseline:,.1f}".removesuffix(".0"),
+            fixed(result.baseline, 1).removesuffix(".0"),
         )
     output.print(table)
     for result in results:

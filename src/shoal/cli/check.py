@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shoal.cli.options import TABLES, EngineName, Master, settings_of
+from shoal.formatting import format_value
 
 if TYPE_CHECKING:
     from shoal.schema import Categories
@@ -74,7 +75,7 @@ def check(
               shoal check released.csv --plan plan.toml
     """
     from shoal.api import functions
-    from shoal.cli.console import figure, folded_line, models_table, output, progress, safe
+    from shoal.cli.console import folded_line, models_table, output, progress, safe
     from shoal.errors import PlanError
     from shoal.io.formats.csv_dialect import CsvFormat
     from shoal.plan.plan import Plan
@@ -108,13 +109,13 @@ def check(
     else:
         verdict = "[green bold]holds[/]" if result.holds else "[red bold]does not hold[/]"
         output.print(
-            f"{figure(result.rows)} rows in {figure(result.groups)} groups, the smallest of "
-            f"{figure(result.smallest_group)}: {verdict}."
+            f"{format_value(result.rows)} rows in {format_value(result.groups)} groups, the smallest of "
+            f"{format_value(result.smallest_group)}: {verdict}."
         )
         if result.people is not None:
             output.print(
-                f"They are rows of {figure(result.people.total)} people; the group of fewest people has "
-                f"{figure(result.people.smallest_group)}."
+                f"They are rows of {format_value(result.people.total)} people; the group of fewest people has "
+                f"{format_value(result.people.smallest_group)}."
             )
         output.print(models_table([verdict.to_dict() for verdict in result.models]))
         if result.folded:
@@ -124,8 +125,9 @@ def check(
         if result.failing_groups:
             sizes = result.failing_sizes
             output.print(
-                f"{figure(result.failing_groups)} groups fail, of {figure(sizes[0])} to {figure(sizes[-1])} rows, "
-                f"{figure(result.failing_rows)} rows together."
+                f"{format_value(result.failing_groups)} groups fail, of {format_value(sizes[0])} to "
+                f"{format_value(sizes[-1])} rows, "
+                f"{format_value(result.failing_rows)} rows together."
             )
     if not result.complete:
         print(f"Not the whole question was answered: {' '.join(result.unanswered)}", file=sys.stderr)

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from shoal.formatting import fixed
+
 
 def compile_all(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
@@ -27,4 +29,4 @@ def compile_all(
     if as_json:
         print(json.dumps({"seconds": seconds}))
         return
-    output.print(f"All methods are compiled ({seconds:.0f} s).", markup=False)
+    output.print(f"All methods are compiled ({fixed(seconds, 0)} s).", markup=False)

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from shoal.errors import counted
+from shoal.formatting import counted, format_parameters, format_value, percent
 from shoal.methods.patterns.pattern_set import Pattern
 from shoal.runtime.progress import Progress as Callback
 from shoal.runtime.progress import on_terminal
@@ -29,13 +29,6 @@ def safe(text: object) -> str:
     """Escape markup and control characters in a text for the terminal."""
     printable = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in str(text))
     return escape(printable)
-
-
-def figure(value: Any) -> str:
-    """Format a number for display."""
-    if isinstance(value, float):
-        return f"{value:.6g}"
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
 @contextmanager
@@ -75,8 +68,8 @@ def models_table(models: Sequence[Mapping[str, Any]]) -> Table:
     for column in ("asked for", "holds", "the table has", "failing"):
         table.add_column(column)
     for model in models:
-        parameters = ", ".join(f"{key} = {value}" for key, value in model["parameters"].items())
-        reached = ", ".join(f"{key} = {figure(value)}" for key, value in model["effective"].items())
+        parameters = format_parameters(model["parameters"])
+        reached = format_parameters(model["effective"])
         verdict = "[green]yes[/]" if model["holds"] else "[red]no[/]"
         groups, rows = model["failing_groups"], model["failing_rows"]
         failing = f"{counted(groups, 'group')}, {counted(rows, 'row')}" if groups else "none"
@@ -87,7 +80,7 @@ def models_table(models: Sequence[Mapping[str, Any]]) -> Table:
 
 def folded_line(folded: Mapping[str, int]) -> str:
     """Describe how many spellings of sensitive values were merged."""
-    listed = ", ".join(f"{safe(column)} {figure(count)}" for column, count in folded.items())
+    listed = ", ".join(f"{safe(column)} {format_value(count)}" for column, count in folded.items())
     return f"Spellings of sensitive values that were counted as another one: {listed}."
 
 
@@ -104,7 +97,7 @@ def patterns_table(patterns: Sequence[Pattern]) -> Table:
         published = ", ".join(f"{column} {value}" for column, value in labels.items() if value != "*")
         parts = []
         for column, shares in pattern.shares.items():
-            first = ", ".join(f"{value} {share:.0%}" for value, share in list(shares.items())[:3])
+            first = ", ".join(f"{value} {percent(share, 0)}" for value, share in list(shares.items())[:3])
             parts.append(f"{column}: {first}{', ...' if len(shares) > 3 else ''}")
-        table.add_row(safe(published or "*"), figure(pattern.support), safe("; ".join(parts)))
+        table.add_row(safe(published or "*"), format_value(pattern.support), safe("; ".join(parts)))
     return table

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shoal.cli.options import EngineName, Master, settings_of
+from shoal.formatting import fixed, format_value
 
 if TYPE_CHECKING:
     from shoal.advice.explain import Cost, Explanation
@@ -38,7 +39,7 @@ def explain(
     """
     from shoal.advice.explain import explain as run
     from shoal.advice.explain_chart import render_costs
-    from shoal.cli.console import figure, output, progress, rows_table, safe
+    from shoal.cli.console import output, progress, rows_table, safe
     from shoal.io.publish import check_target, write_text_atomic
     from shoal.plan.plan import Plan
 
@@ -53,14 +54,14 @@ def explain(
         print(json.dumps({**found.to_dict(), **({"output": str(out)} if out else {})}))
         return
     prefix = "a sample of " if found.sampled else ""
-    lost = "there is no release" if found.loss is None else f"the loss is {found.loss:.2f} (ncp)"
-    output.print(f"As the plan stands, on {prefix}{figure(found.rows)} rows, {lost}. {safe(found.why)}")
+    lost = "there is no release" if found.loss is None else f"the loss is {fixed(found.loss, 2)} (ncp)"
+    output.print(f"As the plan stands, on {prefix}{format_value(found.rows)} rows, {lost}. {safe(found.why)}")
     rows = [(str(cost), _format_loss(cost, found)) for cost in (*found.without, *found.with_)]
     output.print(rows_table("What it would be otherwise", ("change", "loss"), rows))
     if found.untried:
-        output.print(f"{figure(found.untried)} changes were not tried: the time was over (--time-limit).")
+        output.print(f"{format_value(found.untried)} changes were not tried: the time was over (--time-limit).")
     if found.advice is not None and found.advice.loss is not None:
-        output.print(f"What helps most: {safe(found.advice)}, the loss is {found.advice.loss:.2f}.")
+        output.print(f"What helps most: {safe(found.advice)}, the loss is {fixed(found.advice.loss, 2)}.")
     if out is not None:
         output.print(f"Picture: {safe(out)}")
 
@@ -68,5 +69,5 @@ def explain(
 def _format_loss(cost: Cost, found: Explanation) -> str:
     if cost.loss is None:
         return "no release"
-    change = "" if found.loss is None else f" ({cost.loss - found.loss:+.2f})"
-    return f"{cost.loss:.2f}{change}"
+    change = "" if found.loss is None else f" ({fixed(cost.loss - found.loss, 2, signed=True)})"
+    return f"{fixed(cost.loss, 2)}{change}"

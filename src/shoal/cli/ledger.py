@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+
+from shoal.formatting import number, precise, rounded_down
 
 app = typer.Typer()
 
@@ -64,7 +66,7 @@ def create(
         return
     from shoal.cli.console import output, safe
 
-    output.print(f"Created {safe(ledger)}: m = {m:,}, k = {k}. Nothing is spent.\nHead: {status.head}")
+    output.print(f"Created {safe(ledger)}: m = {number(m)}, k = {k}. Nothing is spent.\nHead: {status.head}")
 
 
 @app.command("show")
@@ -85,7 +87,7 @@ def show(
     from shoal.budget.arithmetic import epsilon
 
     opened = Ledger.open(ledger, expected=expect_head)
-    status = opened.verify().to_dict()
+    status: dict[str, Any] = opened.verify().to_dict()
     entries = [
         {
             "number": entry.number,
@@ -103,25 +105,26 @@ def show(
     if as_json:
         print(json.dumps({"ledger": str(ledger), **status, "bookings": entries}))
         return
-    from shoal.cli.console import figure, output, rows_table, safe
+    from shoal.cli.console import output, rows_table, safe
 
     named = f" of {safe(status['name'])}" if status["name"] else ""
-    output.print(f"[bold]Ledger[/]{named}: m = {figure(status['m'])}, k = {figure(status['k'])}.")
+    output.print(f"[bold]Ledger[/]{named}: m = {precise(status['m'])}, k = {precise(status['k'])}.")
     remaining = status["remaining_rho"]
     output.print(
-        f"Spent: rho = {figure(status['rho'])} of 1/k = {figure(status['rho_limit'])}; E = {figure(status['E'])}, "
-        f"epsilon = {figure(status['epsilon'])}; delta = {figure(status['delta'])} of {figure(status['delta_limit'])}."
+        f"Spent: rho = {precise(status['rho'])} of 1/k = {precise(status['rho_limit'])}; E = {precise(status['E'])}, "
+        f"epsilon = {precise(status['epsilon'])}; delta = {precise(status['delta'])} of "
+        f"{precise(status['delta_limit'])}."
     )
     if remaining is None:
         output.print("Remaining: nothing. This data set must not be asked any more.")
     else:
         output.print(
-            f"Remaining: E = {figure(status['remaining_E'])}, epsilon = {figure(status['remaining_epsilon'])}; a "
-            f"single question may ask for rho of at most {figure(remaining)}."
+            f"Remaining: E = {precise(status['remaining_E'])}, epsilon = {precise(status['remaining_epsilon'])}; a "
+            f"single question may ask for rho of at most {rounded_down(remaining, 6)}."
         )
     if entries:
         columns = ("number", "at", "kind", "label", "E", "delta", "rho_after")
-        rows = [[figure(entry[column]) for column in columns] for entry in entries]
+        rows = [[precise(entry[column]) for column in columns] for entry in entries]
         for row in rows:
             row[1] = row[1][:19]  # to the second
         output.print(rows_table("Entries", columns, rows))
@@ -152,4 +155,6 @@ def verify_ledger(
     from shoal.cli.console import output
 
     noted = "" if expect_head is None else " It goes on from the head that was expected."
-    output.print(f"All {status.entries:,} entries are as they were booked.{noted}\nHead: {status.head}", soft_wrap=True)
+    output.print(
+        f"All {number(status.entries)} entries are as they were booked.{noted}\nHead: {status.head}", soft_wrap=True
+    )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shoal.cli.options import TABLES, EngineName, Master, settings_of
+from shoal.formatting import fixed, format_value, number, percent
 
 if TYPE_CHECKING:
     from shoal.advice.profile import Profile
@@ -53,10 +54,9 @@ def plan(
     Example:  shoal plan patients.csv && shoal release plan.toml
               shoal plan export.csv --encoding latin-1 --delimiter ";"
     """
-    from shoal.advice.suggest_role import format_share
     from shoal.advice.try_methods import least_loss
     from shoal.api.functions import draft
-    from shoal.cli.console import figure, output, progress, rows_table, safe
+    from shoal.cli.console import output, progress, rows_table, safe
     from shoal.errors import PlanError
     from shoal.io.formats.csv_dialect import CsvFormat
     from shoal.io.publish import check_target
@@ -77,19 +77,17 @@ def plan(
         print(json.dumps({**profile.to_dict(), "rehearsal": trials, "plan": str(out)}))
         return
     rows = _rows(profile)
-    title = f"{profile.rows:,} rows; {profile.unique:,} are alone in all quasi-identifiers"
+    title = f"{number(profile.rows)} rows; {number(profile.unique)} are alone in all quasi-identifiers"
     output.print(rows_table(title, ("column", "role", "because"), rows))
     for pair in profile.pairs[:3]:
         if pair.unique:
             both = " with ".join(map(safe, pair.columns))
-            output.print(f"{both}: {format_share(pair.unique, profile.rows)} of the rows are alone in it")
+            output.print(f"{both}: {percent(pair.unique / profile.rows)} of the rows are alone in it")
     best = least_loss(tried)
     if best is not None:
-        losses = ", ".join(
-            f"{t.method.name} {'no release' if t.loss is None else format(t.loss, '.2f')}" for t in tried
-        )
+        losses = ", ".join(f"{t.method.name} {'no release' if t.loss is None else fixed(t.loss, 2)}" for t in tried)
         output.print(
-            f"Tried on {figure(best.rows)} rows; part of the detail lost: {losses}. Planned: {best.method.name}."
+            f"Tried on {format_value(best.rows)} rows; part of the detail lost: {losses}. Planned: {best.method.name}."
         )
     output.print(f"Plan: {safe(out)}. Read it, then run: shoal release {safe(out)}")
 
@@ -122,12 +120,11 @@ def _rows(profile: Profile) -> list[tuple[str, str, str]]:
 
 def _explanation(column: ColumnProfile, rows: int) -> str:
     """Describe a column and the reason for its role."""
-    from shoal.advice.suggest_role import format_share
 
     if column.kind == "empty":
         return column.reason
     kind = {"text": "value"}.get(column.kind, column.kind)
-    parts = [f"{column.reason} ({column.distinct:,} {kind}{'' if column.distinct == 1 else 's'}"]
+    parts = [f"{column.reason} ({number(column.distinct)} {kind}{'' if column.distinct == 1 else 's'}"]
     if column.unique:
-        parts.append(f", {format_share(column.unique, rows)} of rows alone")
+        parts.append(f", {percent(column.unique / rows)} of rows alone")
     return "".join([*parts, ")", *(f"; {note}" for note in column.notes)])

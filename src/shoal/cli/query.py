@@ -8,13 +8,13 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from shoal.cli.options import TABLES, EngineName, Master, settings_of
+from shoal.formatting import number, precise, rounded_down
 
 if TYPE_CHECKING:
     from shoal.budget import Answer
@@ -288,27 +288,24 @@ def _show(questions: Questions, answer: Answer, as_json: bool, values: list[str]
     if as_json:
         print(json.dumps(content))
         return
-    from shoal.cli.console import figure, output, rows_table, safe
+    from shoal.cli.console import output, rows_table, safe
 
     if answer.kind == "histogram":
         output.print(rows_table("Counts, with noise", ("value", "rows"), list(content["answer"].items())))
     else:
-        text = content["answer"] if isinstance(content["answer"], str) else figure(content["answer"])
+        text = content["answer"] if isinstance(content["answer"], str) else precise(content["answer"])
         output.print(f"[bold]{safe(answer.kind)}[/]: {safe(text)}")
     if answer.half_width is not None:
-        output.print(f"Within {_format_fraction(answer.half_width)} of the truth in 95 answers of 100.")
+        output.print(f"Within {number(answer.half_width, 6)} of the truth in 95 answers of 100.")
     remaining = (
         "nothing remains"
         if content["remaining_rho"] is None
-        else f"rho up to {figure(content['remaining_rho'])} remains"
+        else f"rho up to {rounded_down(content['remaining_rho'], 6)} remains"
     )
     output.print(
-        f"Booked as entry {content['entry']}: E = {figure(content['E'])}, epsilon = {figure(content['epsilon'])}, m = "
-        f"{figure(content['m'])}. All that was told of this data: rho = {figure(content['rho_spent'])} of "
-        f"{figure(content['rho_limit'])}; {remaining} for one question."
+        f"Booked as entry {content['entry']}: E = {precise(content['E'])}, epsilon = {precise(content['epsilon'])}, m "
+        "= "
+        f"{precise(content['m'])}. All that was told of this data: rho = {precise(content['rho_spent'])} of "
+        f"{precise(content['rho_limit'])}; {remaining} for one question."
     )
     output.print(f"Head of the ledger: {content['head']}", soft_wrap=True)
-
-
-def _format_fraction(value: Fraction) -> str:
-    return f"{value.numerator:,}" if value.denominator == 1 else f"{float(value):.6g}"

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from shoal.cli.options import EngineName, Master, settings_of
+from shoal.formatting import format_parameters, format_value, number
 
 EXPLAIN_SECONDS = 120.0
 
@@ -71,9 +72,10 @@ def release(
     """
     from shoal.api import functions
     from shoal.budget.methods.grids import Booked
-    from shoal.cli.console import figure, folded_line, models_table, output, patterns_table, progress, safe
+    from shoal.cli.console import folded_line, models_table, output, patterns_table, progress, safe
     from shoal.cli.log import log_progress
-    from shoal.errors import PlanError, counted
+    from shoal.errors import PlanError
+    from shoal.formatting import counted
     from shoal.methods.patterns.anti_unification import PatternFacts
     from shoal.plan.plan import Plan
     from shoal.plan.variables import mask_values
@@ -108,30 +110,36 @@ def release(
         print(json.dumps(answer))
         return
     # a method whose guarantee does not permit figures about the source omits them
-    of_rows = f" of {figure(answer['rows'])}" if "rows" in answer else ""
-    suppressed = f"; {figure(answer['suppressed'])} suppressed" if "suppressed" in answer else ""
-    groups = f" in {counted(answer['groups'], 'group')}, the smallest of {figure(answer['smallest_group'])}"
+    of_rows = f" of {format_value(answer['rows'])}" if "rows" in answer else ""
+    suppressed = f"; {format_value(answer['suppressed'])} suppressed" if "suppressed" in answer else ""
+    groups = f" in {counted(answer['groups'], 'group')}, the smallest of {format_value(answer['smallest_group'])}"
     known = partial_knowledge_sentence(answer)
-    output.print(f"[bold]Released[/] {figure(answer['released'])}{of_rows} rows{'' if known else groups}{suppressed}.")
+    output.print(
+        f"[bold]Released[/] {format_value(answer['released'])}{of_rows} rows{'' if known else groups}{suppressed}."
+    )
     if known:
         output.print(known)
     if "people" in answer:
         people = answer["people"]
-        output.print(f"They are rows of {figure(people['released'])} of {figure(people['total'])} people; the group of "
-                     f"fewest people has {figure(people['smallest_group'])}.")  # fmt: skip
+        output.print(
+            f"They are rows of {number(people['released'])} of {number(people['total'])} people; the group of fewest "
+            f"people has {number(people['smallest_group'])}."
+        )
     if answer["models"]:
         output.print(models_table(answer["models"]))
     if "folded" in answer:
         output.print(folded_line(answer["folded"]))
     if "loss" in answer:
-        output.print("Loss: " + ", ".join(f"{name} {figure(value)}" for name, value in answer["loss"].items()))
+        output.print("Loss: " + ", ".join(f"{name} {format_value(value)}" for name, value in answer["loss"].items()))
     if "exposure" in answer:
         output.print(safe(exposure_sentence(answer["exposure"])))
     facts = result.facts
     if booked := facts.get(Booked):
         promise, booking = booked.promise, booked.booking
-        output.print(f"Promise: {', '.join(f'{name} = {figure(value)}' for name, value in promise.figures().items())}.")
-        output.print(f"Booked as entry {figure(booking.number)}. Head of the ledger: {booking.head}", soft_wrap=True)
+        output.print(f"Promise: {format_parameters(promise.figures(), 6)}.")
+        output.print(
+            f"Booked as entry {format_value(booking.number)}. Head of the ledger: {booking.head}", soft_wrap=True
+        )
         for title, sentences in (("It holds if", promise.assumptions), ("It does not say", promise.not_promised)):
             output.print(f"{title}:")
             for sentence in sentences:
@@ -139,8 +147,10 @@ def release(
     if "intersection" in answer:
         both = answer["intersection"]
         output.print(
-            f"With the earlier release: {figure(both['exposed'])} of {figure(both['people'])} people are left in a "
-            f"crowd of fewer than {figure(both['crowd_below'])}; the smallest has {figure(both['smallest_crowd'])}."
+            f"With the earlier release: {format_value(both['exposed'])} of {format_value(both['people'])} people are "
+            "left in a "
+            f"crowd of fewer than {format_value(both['crowd_below'])}; the smallest has "
+            f"{format_value(both['smallest_crowd'])}."
         )
     for sentence in bound_sentences(answer):
         output.print(safe(sentence))
@@ -151,7 +161,9 @@ def release(
     for warning in answer["warnings"]:
         output.print(f"[bold yellow]Warning:[/] {safe(warning['text'])}")
         if warning["code"] == "method" and "risk" in answer:
-            output.print("Risk: " + ", ".join(f"{name} {figure(value)}" for name, value in answer["risk"].items()))
+            output.print(
+                "Risk: " + ", ".join(f"{name} {format_value(value)}" for name, value in answer["risk"].items())
+            )
     found = facts.get(PatternFacts)
     if found and found.discarded.rare:
         first = (f"{' with '.join(rare.columns)} ({rare.records})" for rare in found.discarded.rare[:3])

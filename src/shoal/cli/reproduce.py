@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from shoal.formatting import fixed
 from shoal.papers import PAPERS
 
 
@@ -39,6 +40,6 @@ def reproduce(
         return
     output.print(f"Written: {out / 'papers.md'} and {out / 'papers.html'}", markup=False)
     for name, took in seconds.items():
-        output.print(f"  {name.replace('_', ' ')}: {took:.1f} s", markup=False)
+        output.print(f"  {name.replace('_', ' ')}: {fixed(took, 1)} s", markup=False)
     if missing:
         output.print("Left out for want of data (set SHOAL_DATA): " + "; ".join(missing), markup=False)

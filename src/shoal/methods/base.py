@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from shoal.bounds import Bound
 from shoal.errors import InfeasibleError, PlanError
+from shoal.formatting import format_parameters
 from shoal.io.engines.base import DistributedTable, Relation
 from shoal.models import AllOf, Model
 from shoal.models.partial_knowledge import partial_knowledge_models
@@ -262,7 +263,7 @@ def require_feasible_as_one_group(whole: Groups, models: AllOf) -> None:
     for model in models.parts:
         verdict = model.assess(whole)
         if (model.closed_under_union or model in of_sets) and not verdict.holds[0]:
-            best = ", ".join(f"{key} = {value:.6g}" for key, value in verdict.effective.items())
+            best = format_parameters(verdict.effective, 6)
             raise InfeasibleError("models.unreachable", rows=whole.rows, model=model, best=best)
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shoal.formatting import fixed
 from shoal.methods import AntiUnification
 from shoal.models import KAnonymity
 from shoal.papers.page import Section
@@ -135,10 +136,10 @@ def _table_1(training: Path, unseen: Path | None) -> list[Section]:
             rows,
             f"The tree is C4.5 with the choices of Weka's J48, which the paper uses; `*` and `?` are unknown values. "
             f"The paper trains on one row per pattern. {agree} of {len(cells)} such trees are on the paper's side of "
-            f"the larger class ({larger:.2f} % of uci): above it, or not, with a single leaf that names it. The "
+            f"the larger class ({fixed(larger, 2)} % of uci): above it, or not, with a single leaf that names it. The "
             f"paper's figures for such trees are up to five per cent below it, which a single leaf cannot be. Trained "
-            f"on one row per record, which is how shoal releases, all are between {min(whole):.1f} and "
-            f"{max(whole):.1f}.",
+            f"on one row per record, which is how shoal releases, all are between {fixed(min(whole), 1)} and "
+            f"{fixed(max(whole), 1)}.",
             chart=line_chart("Accuracy on unseen records", "K", "per cent", lines, from_zero=False),
         ),
         Section(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.datasets.patients import CATEGORIES
+from shoal.formatting import fixed, number
 from shoal.methods import FullDomain, TopDown
 from shoal.methods.local.base import Variant
 from shoal.models import KAnonymity, Model, PAlphaSensitive, PPlusAlphaSensitive, PSensitive
@@ -216,7 +217,7 @@ def _by_size_as_printed(table: pa.Table) -> Section:
                 cells.append(release.utility["distortion_ratio"])
         rows.append(cells)
     return Section(
-        f"Figure 3(a): distortion of local recoding as printed and as we do it, {sample.num_rows:,} records",
+        f"Figure 3(a): distortion of local recoding as printed and as we do it, {number(sample.num_rows)} records",
         ("QIs", *(f"{name}, {variant}" for name in _models(4, 2) for variant in VARIANTS)),
         rows,
         "As printed: rows that were given back are final, no child is taken in by its parent, and one rule chooses the "
@@ -263,8 +264,10 @@ def _by_alpha(table: pa.Table) -> Section:
         "Figure 3(b): distortion by α, k = 4, seven quasi-identifiers",
         ("α", "(2, α)", "(2+, α)"),
         rows,
-        f"From {rows[0][1]:.3f} and {rows[0][2]:.3f} to {rows[-1][1]:.3f} and {rows[-1][2]:.3f}. The paper says that "
+        f"From {fixed(rows[0][1], 3)} and {fixed(rows[0][2], 3)} to {fixed(rows[-1][1], 3)} and "
+        f"{fixed(rows[-1][2], 3)}. The paper says that "
         f"it falls with α; a larger α asks for more, so that at the optimum it cannot. Two categories in place of two "
-        f"values change it by {min(differences):+.4f} to {max(differences):+.4f}; what is below 0 is the heuristic's.",
+        f"values change it by {fixed(min(differences), 4, signed=True)} to {fixed(max(differences), 4, signed=True)}; "
+        "what is below 0 is the heuristic's.",
         chart=line_chart("Distortion by α", "α", "distortion ratio", lines),
     )

@@ -14,6 +14,7 @@ from fractions import Fraction
 
 from shoal.budget.arithmetic import bound_from_rho, compose, compose_as_in_paper
 from shoal.budget.mechanisms import calibrate
+from shoal.formatting import fixed, number
 from shoal.methods import FullDomain, Method, Mondrian
 from shoal.models import KAnonymity
 from shoal.papers.page import Section
@@ -63,7 +64,7 @@ class _Count:
 
     def row(self, proposition: str, claim: str, remark: str = "") -> tuple[object, ...]:
         verdict = "always" if self.true == self.cases else "not always" if self.true else "never"
-        return proposition, claim, f"{self.cases:,}", f"{self.true:,}", verdict, remark
+        return proposition, claim, number(self.cases), number(self.true), verdict, remark
 
 
 def _mechanisms(universe: Universe) -> list[Mechanism]:
@@ -141,7 +142,7 @@ def _release_and_question() -> Section:
         ("1/3", 9, "1/5"),
     ):
         ours = compose(Fraction(rho), bound_from_rho(Fraction(query), m))
-        rows.append((rho, f"{m:,}", query, compose_as_in_paper(Fraction(rho), Fraction(query), m), ours))
+        rows.append((rho, number(m), query, compose_as_in_paper(Fraction(rho), Fraction(query), m), ours))
     return Section(
         "Proposition 5: a release of ρ1 and then a question of ρ2",
         ("ρ1", "m", "ρ2", "paper: ρ1·ρ2·m", "repaired"),
@@ -169,7 +170,9 @@ def _random_mechanisms() -> Section:
             count.add(joint <= printed)
             correlated[joint <= printed].add(has_negative_correlation(universe, *pair))
             if joint > printed:
-                failures.append(f"{float(joint):.3f} against {float(printed):.3f} (weights up to {largest})")
+                failures.append(
+                    f"{fixed(float(joint), 3)} against {fixed(float(printed), 3)} (weights up to {largest})"
+                )
         figures = (count.true, correlated[True].true, count.cases - count.true, correlated[False].true)
         rows.append((f"1 to {largest}", count.cases, *figures))
     failed, explained = (sum(int(str(row[at])) for row in rows) for at in (4, 5))
@@ -205,7 +208,7 @@ def _counterexample() -> Section:
         printed = compose_as_in_paper(rhos[0], rhos[1], universe.m)
         joint = worst_posterior(universe, both(first, second))
         verdict = "yes" if joint <= printed else "no"
-        rows.append((truth, *(f"{float(rho):.4f}" for rho in (*rhos, printed, joint)), verdict))
+        rows.append((truth, *(fixed(float(rho), 4) for rho in (*rhos, printed, joint)), verdict))
     return Section(
         "Proposition 5 as printed: blocks of 10 and blocks of 20 among 100 candidates",
         ("chance of the true block", "ρ1", "ρ2", "paper: ρ1·ρ2·m", "found by enumeration", "holds"),

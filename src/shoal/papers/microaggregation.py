@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shoal.formatting import fixed, number
 from shoal.methods import Cbfs, KFirst, Mdav, Method, PFirst
 from shoal.models import KAnonymity, PSensitive
 from shoal.papers.group_size_scan import READINGS, scan_sizes
@@ -90,13 +91,13 @@ def _table_1_scan(table: pa.Table) -> list[Section]:
         below = max(below, *(loss for loss in scan.losses.values() if loss < 99))
         hits += sum(round(printed[0] * 100) == int(loss * 100) for loss in scan.losses.values())
         rounded += [
-            f"{loss:.3f} at size {size} ({reading}; three values are reached at {scan.reached[3][0]})"
+            f"{fixed(loss, 3)} at size {size} ({reading}; three values are reached at {scan.reached[3][0]})"
             for size, loss in scan.losses.items()
             if round(loss, 2) == printed[0]
         ]
         sizes = max(sizes, *scan.losses)
-        near = [f"{loss:.3f} at {size}" for size, loss in map(scan.nearest, printed)]
-        rows.append((str(reading), *(f"{scan.reached[p][1]:.2f} at {scan.reached[p][0]}" for p in PS), *near))
+        near = [f"{fixed(loss, 3)} at {size}" for size, loss in map(scan.nearest, printed)]
+        rows.append((str(reading), *(f"{fixed(scan.reached[p][1], 2)} at {scan.reached[p][0]}" for p in PS), *near))
     found: Counter[tuple[tuple[int, float], ...]] = Counter()
     for seed in range(ORDERS):
         order = np.random.default_rng(seed).permutation(table.num_rows)
@@ -109,7 +110,8 @@ def _table_1_scan(table: pa.Table) -> list[Section]:
             ("reading", *(f"p = {p}: loss at size" for p in PS), *(f"nearest to {loss}" for loss in printed)),
             rows,
             f"Groups of every size from 3 to {sizes}, formed by an implementation that is independent of the compiled "
-            f"one. No size of any reading gives a loss between {below:.2f} and 100; the paper's 71.67 is not among "
+            f"one. No size of any reading gives a loss between {fixed(below, 2)} and 100; the paper's 71.67 is not "
+            "among "
             f"them. Cut to two decimals, as the other cells are, 44.96 occurs {hits} times; rounded, {len(rounded)} "
             f"times{': ' if rounded else ''}{'; '.join(rounded)}. We have no explanation for the two cells.",
         ),
@@ -117,10 +119,11 @@ def _table_1_scan(table: pa.Table) -> list[Section]:
             f"Table 1: {ORDERS} random orders of the records",
             ("result", *(f"p = {p}: loss at size" for p in PS), "orders with this result"),
             [
-                (number, *(f"{loss:.2f} at {size}" for size, loss in result), orders)
+                (number, *(f"{fixed(loss, 2)} at {size}" for size, loss in result), orders)
                 for number, (result, orders) in enumerate(found.items(), 1)
             ],
-            f"Do ties explain it? {distinct:,} of the {table.num_rows:,} records are distinct in the key attributes, "
+            f"Do ties explain it? {number(distinct)} of the {number(table.num_rows)} records are distinct in the key "
+            "attributes, "
             f"and {ORDERS} orders of the records give {len(found)} result{'s' * (len(found) > 1)}.",
         ),
     ]
@@ -145,6 +148,7 @@ def _table_2(table: pa.Table) -> Section:
         ("k", "p", "paper", "ours", "groups", "refined (k = p)", "groups"),
         rows,
         f"{_agreeing(rows)} of {len(rows)} cells agree (the paper cuts to two decimals), where a record contributes if "
-        f"it brings a new value of any confidential attribute. Refinement keeps the model and loses {min(less):.0f} to "
-        f"{max(less):.0f} % less.",
+        "it brings a new value of any confidential attribute. Refinement keeps the model and loses "
+        f"{fixed(min(less), 0)} to "
+        f"{fixed(max(less), 0)} % less.",
     )

@@ -10,6 +10,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from shoal.formatting import fixed, number
+
 
 @dataclass(frozen=True)
 class Section:
@@ -37,7 +39,7 @@ def _cell(value: object) -> str:
     if value is None:
         return ""
     if isinstance(value, float):
-        return f"{value:.4g}" if abs(value) < 10 else f"{value:.2f}"
+        return number(value) if abs(value) < 10 else fixed(value, 2)
     return str(value)
 
 

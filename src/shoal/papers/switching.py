@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from shoal.datasets.patients import CATEGORIES, COLUMNS, TABLES
+from shoal.formatting import fixed, number
 from shoal.methods import FullDomain, Levels, Method, Switching, TopDown
 from shoal.models import KAnonymity, Model, PPlusAlphaSensitive, PSensitive
 from shoal.papers.page import Section
@@ -62,11 +63,11 @@ def _verdicts() -> Section:
         7: ["k-anonymity k=4", "p-alpha-sensitive p=3 alpha=1"],
     }
     rows = []
-    for number, models in claims.items():
-        table = pa.table(dict(zip(COLUMNS, map(list, zip(*TABLES[number], strict=True)), strict=True)))
+    for example, models in claims.items():
+        table = pa.table(dict(zip(COLUMNS, map(list, zip(*TABLES[example], strict=True)), strict=True)))
         answer = check(table, models, quasi_identifiers=COLUMNS[:3], sensitive=CONDITION)
         rows += [
-            (f"Table {number}", text, "yes" if verdict.holds else "no", verdict.failing_groups)
+            (f"Table {example}", text, "yes" if verdict.holds else "no", verdict.failing_groups)
             for text, verdict in zip(models, answer.models, strict=True)
         ]
     return Section(
@@ -121,7 +122,7 @@ def _weights(rows: Iterable[Sequence[str]]) -> str:
     weights: dict[tuple[str, ...], float] = {}
     for *label, condition in rows:
         weights[tuple(label)] = weights.get(tuple(label), 0) + float(CATEGORIES.weight(condition))
-    return ", ".join(f"{weight:g}" for weight in sorted(weights.values()))
+    return ", ".join(number(weight, 6) for weight in sorted(weights.values()))
 
 
 def _sample(table: pa.Table, seed: int) -> pa.Table:
@@ -180,7 +181,7 @@ def _table_7(table: pa.Table) -> Section:
 def _span(rows: Sequence[tuple[Any, ...]], name: str, position: int, digits: int = 1) -> str:
     """Return the least and the largest figure of a method."""
     figures = [row[position] for row in rows if row[3] == name]
-    return f"{min(figures):.{digits}f} to {max(figures):.{digits}f}"
+    return f"{fixed(min(figures), digits)} to {fixed(max(figures), digits)}"
 
 
 def _decision_time(sample: pa.Table, models: tuple[Model, ...], method: Method) -> tuple[float, Mapping[str, Any]]:
@@ -211,8 +212,10 @@ def _figure_1(table: pa.Table) -> Section:
         rows,
         "The paper's figure has no numbers. It says that switching takes longer where groups are small and many, and "
         f"almost as long as the p-sensitive algorithm for large k. At k = {rows[-1][0]} it takes "
-        f"{rows[-1][3]:.1f}, {rows[-1][8]:.1f} and {rows[-1][13]:.1f} times as long, with {rows[-1][4]:.0f}, "
-        f"{rows[-1][9]:.0f} and {rows[-1][14]:.0f} switches: a few milliseconds for preparing the search remain where "
+        f"{fixed(rows[-1][3], 1)}, {fixed(rows[-1][8], 1)} and {fixed(rows[-1][13], 1)} times as long, with "
+        f"{fixed(rows[-1][4], 0)}, "
+        f"{fixed(rows[-1][9], 0)} and {fixed(rows[-1][14], 0)} switches: a few milliseconds for preparing the search "
+        "remain where "
         f"nothing is switched. The variant as printed is plain Python, ours is compiled: compare within a variant.",
         chart=line_chart("Time of switching by that of the p-sensitive algorithm", "k", "ratio", lines),
     )  # fmt: skip

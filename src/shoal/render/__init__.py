@@ -4,6 +4,6 @@ A result provides a :class:`Summary`; :class:`Displayable` renders it both ways.
 report. All content of a summary is text that may come from data, and is escaped here.
 """
 
-from shoal.render.summary import Displayable, Grid, Page, Summary, format_value
+from shoal.render.summary import Displayable, Grid, Page, Summary
 
-__all__ = ["Displayable", "Grid", "Page", "Summary", "format_value"]
+__all__ = ["Displayable", "Grid", "Page", "Summary"]

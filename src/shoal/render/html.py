@@ -40,30 +40,6 @@ def prose(value: object, max_length: int = MAX_TEXT_LENGTH) -> str:
     return html.escape(printable, quote=True)
 
 
-def number(value: float) -> str:
-    """Format a number for readers.
-
-    >>> number(12345), number(0.25), number(3.0)
-    ('12,345', '0.25', '3')
-    """
-    if isinstance(value, int) or float(value).is_integer():
-        return f"{int(value):,}"
-    return f"{value:,.4g}"
-
-
-def percent(share: float) -> str:
-    """Format a share in percent; only 0 and 1 are shown as 0% and 100%.
-
-    >>> percent(0.25), percent(0.0004), percent(0.9999), percent(1)
-    ('25%', 'under 0.1%', 'over 99.9%', '100%')
-    """
-    if 0 < share < 0.001:
-        return "under 0.1%"
-    if 0.999 < share < 1:
-        return "over 99.9%"
-    return f"{100 * share:.1f}%".replace(".0%", "%")
-
-
 def bar(share: float, kind: str) -> str:
     """Draw a bar of a share of the width.
 

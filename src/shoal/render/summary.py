@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from shoal.formatting import format_value, number
 from shoal.render.html import prose, table, text
 from shoal.render.style import STYLE
 
@@ -97,7 +98,7 @@ class Page:
     html: str
 
     def __repr__(self) -> str:
-        return f"A page of {len(self.html):,} characters: save(path) writes it, open() shows it in a browser."
+        return f"A page of {number(len(self.html))} characters: save(path) writes it, open() shows it in a browser."
 
     def _repr_html_(self) -> str:
         return (
@@ -130,21 +131,6 @@ class Page:
         return target
 
 
-def format_value(value: object) -> str:
-    """Format a value for readers.
-
-    >>> format_value(12345), format_value(0.123456789), format_value(None), format_value(True)
-    ('12,345', '0.1235', '', 'yes')
-    """
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    return f"{value:,}" if isinstance(value, int) else str(value)
-
-
 # -- text ------------------------------------------------------------------------------------------------------------
 
 
@@ -158,7 +144,7 @@ def _first_rows(rows: Sequence[Sequence[object]]) -> Sequence[Sequence[object]]:
 
 def _caption(grid: Grid) -> str:
     left = len(grid.rows) - MAX_ROWS
-    return grid.caption + (f" (and {left:,} more)" if left > 0 else "")
+    return grid.caption + (f" (and {number(left)} more)" if left > 0 else "")
 
 
 def _text_table(grid: Grid) -> str:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from shoal.errors import counted
-from shoal.render.html import number, percent, prose, table, text
+from shoal.formatting import counted, number, percent
+from shoal.render.html import prose, table, text
 from shoal.report.page import (
     by_patterns,
     document,

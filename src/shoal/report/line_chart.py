@@ -9,6 +9,8 @@ import html
 import math
 from collections.abc import Callable, Mapping, Sequence
 
+from shoal.formatting import tick as format_tick
+
 WIDTH, HEIGHT = 640, 380
 LEFT, RIGHT, TOP, BOTTOM = 74, 24, 44, 58
 LINE_HEIGHT = 20
@@ -57,18 +59,18 @@ def line_chart(
     for tick in y_ticks:
         y = upwards(tick)
         parts.append(f'<line class="rule" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
-        parts.append(f'<text text-anchor="end" x="{LEFT - 8}" y="{y + 4:.1f}">{_number(tick)}</text>')
+        parts.append(f'<text text-anchor="end" x="{LEFT - 8}" y="{y + 4:.1f}">{format_tick(tick)}</text>')
     for tick in x_ticks:
         x = across(tick)
         parts.append(f'<line class="rule" x1="{x:.1f}" x2="{x:.1f}" y1="{top}" y2="{height - BOTTOM}"/>')
-        parts.append(f'<text text-anchor="middle" x="{x:.1f}" y="{height - BOTTOM + 20}">{_number(tick)}</text>')
+        parts.append(f'<text text-anchor="middle" x="{x:.1f}" y="{height - BOTTOM + 20}">{format_tick(tick)}</text>')
     for number, (name, points) in enumerate(known.items()):
         placed = [(across(x), upwards(y)) for x, y in points]
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in placed)
         dash = DASHES[number % len(DASHES)]
         parts.append(f'<g class="s{number % 6}"><polyline stroke-dasharray="{dash or "none"}" points="{path}"/>')
         for (x, y), (at, value) in zip(placed, points, strict=True):
-            words = f"<title>{html.escape(name)}: {_number(value)} at {_number(at)}</title>"
+            words = f"<title>{html.escape(name)}: {format_tick(value)} at {format_tick(at)}</title>"
             parts.append(_mark(number, x, y, words))
         parts.append("</g>")
     for row, entries in enumerate(legend):
@@ -123,15 +125,6 @@ def _ticks(values: Sequence[float], logarithmic: bool, from_zero: bool) -> list[
     step = next(power * factor for factor in (1, 2, 2.5, 5, 10) if power * factor >= rough * (1 - 1e-9))
     first, last = math.floor(low / step), math.ceil(high / step - 1e-9)
     return [step * count for count in range(first, last + 1)]
-
-
-def _number(value: float) -> str:
-    if value and (abs(value) >= 1e4 or abs(value) < 1e-3):
-        mantissa, power = f"{value:.2e}".split("e")
-        superscript = str(int(power)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
-        lead = mantissa.rstrip("0").rstrip(".")
-        return f"10{superscript}" if lead == "1" else f"{lead}·10{superscript}"
-    return f"{value:.4g}"
 
 
 def _mark(number: int, x: float, y: float, title: str) -> str:

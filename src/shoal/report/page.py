@@ -10,9 +10,9 @@ from typing import Any
 
 from shoal.budget.guarantee import Guarantee
 from shoal.budget.methods.grids import Booked
-from shoal.errors import counted
+from shoal.formatting import counted, number, percent
 from shoal.methods.base import mask_small_count
-from shoal.render.html import bar, figure, number, percent, prose, table, text
+from shoal.render.html import bar, figure, prose, table, text
 from shoal.render.style import STYLE
 from shoal.report.wording import ATTACKS, MEASURES, join_names, method_sentence, model_sentence
 from shoal.results.release import (

@@ -10,7 +10,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from shoal.render.html import figure, number, percent, prose, table
+from shoal.formatting import number, percent
+from shoal.render.html import figure, prose, table
 from shoal.report.page import document
 from shoal.report.wording import MEASURES
 
@@ -61,7 +62,9 @@ def scatter(points: Sequence[Point], measure: str) -> str:
     for step in range(5):
         risk, loss = right * step / 4, top * step / 4
         parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y(loss):.1f}" y2="{y(loss):.1f}"/>')
-        parts.append(f'<text class="tick" text-anchor="end" x="{LEFT - 8}" y="{y(loss) + 4:.1f}">{loss:.3g}</text>')
+        parts.append(
+            f'<text class="tick" text-anchor="end" x="{LEFT - 8}" y="{y(loss) + 4:.1f}">{number(loss, 3)}</text>'
+        )
         attributes = f'text-anchor="middle" x="{x(risk):.1f}" y="{HEIGHT - BOTTOM + 20}"'
         parts.append(f'<text class="tick" {attributes}>{percent(risk)}</text>')
     frontier = sorted((p for p in points if p.efficient), key=lambda p: p.risk)

@@ -6,9 +6,10 @@ import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from shoal.formatting import number
 from shoal.methods import METHODS
 from shoal.models import MODELS
-from shoal.render.html import number, prose, text
+from shoal.render.html import prose, text
 from shoal.results.release import minimized_measure
 from shoal.runtime.templates import fill_template
 from shoal.table.method_facts import MethodFacts, SearchFacts
@@ -102,8 +103,9 @@ def search_sentence(search: SearchFacts | None, measure: str = "") -> str:
             f"taken{measured}."
         )
     return (
-        f"The search was cut short: the degrees that were taken lose {search.loss:.6g}, and it is proven only that "
-        f"none lose less than {search.lower_bound:.6g}. Others may lose less than these."
+        f"The search was cut short: the degrees that were taken lose {number(search.loss, 6)}, and it is proven only "
+        "that "
+        f"none lose less than {number(search.lower_bound, 6)}. Others may lose less than these."
     )
 
 

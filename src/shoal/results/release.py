@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from shoal.errors import counted
+from shoal.formatting import counted, fixed, format_parameters, number, rounded_down
 from shoal.io.formats.urls import path_or_address
 from shoal.render import Displayable, Grid, Summary
 from shoal.risk.exposure import exposure_warnings
@@ -78,9 +77,9 @@ def _summary(title: str, content: Mapping[str, Any]) -> Summary:
     models = [
         (
             model["name"],
-            ", ".join(f"{key} = {value}" for key, value in model["parameters"].items()),
+            format_parameters(model["parameters"]),
             model["holds"],
-            ", ".join(f"{key} = {_short(value)}" for key, value in model["effective"].items()),
+            format_parameters(model["effective"]),
         )
         for model in content.get("models", ())
     ]
@@ -172,8 +171,9 @@ class ReleaseResult(Displayable, Generic[Table]):
             found.append({"code": "method", "text": warned.warning})
         if search is not None and not search.optimal:
             text = (
-                f"The search was cut short: this recoding loses {search.loss:.6g}, and it is proven only that none "
-                f"loses less than {search.lower_bound:.6g}."
+                f"The search was cut short: this recoding loses {number(search.loss, 6)}, and it is proven only that "
+                "none "
+                f"loses less than {number(search.lower_bound, 6)}."
             )
             found.append({"code": "not-optimal", "text": text})
         found += read_as_missing_warnings(self.figures.get("read_as_missing", {}))
@@ -235,7 +235,8 @@ def utility_warnings(content: Mapping[str, Any]) -> list[dict[str, str]]:
     lost = content.get("loss", {}).get("ncp")
     if lost is not None and lost > LOSS_WARNING_THRESHOLD:
         text = (
-            f"More than half of the detail is lost (ncp {lost:.2f}). A smaller k, fewer quasi-identifiers, or a method "
+            f"More than half of the detail is lost (ncp {fixed(lost, 2)}). A smaller k, fewer quasi-identifiers, or a "
+            "method "
             f"that recodes group by group (mondrian, refine) would keep more: `shoal explain` tells what each costs."
         )
         found.append({"code": "half-lost", "text": text})
@@ -259,9 +260,10 @@ def partial_knowledge_sentence(content: Mapping[str, Any]) -> str:
     known = [model["parameters"]["known"] for model in limited if "known" in model["parameters"]]
     attacker = f"at most {min(known)} of the quasi-identifiers" if known else "no more than one of the key sets"
     return (
-        f"Whoever knows {attacker} of somebody finds at least {least:,} {unit}. All quasi-identifiers at once are not "
+        f"Whoever knows {attacker} of somebody finds at least {number(least)} {unit}. All quasi-identifiers at once "
+        "are not "
         f"covered: they tell {counted(content['groups'], 'group')} apart, the smallest of "
-        f"{content['smallest_group']:,}."
+        f"{number(content['smallest_group'])}."
     )
 
 
@@ -286,18 +288,17 @@ def bound_sentences(content: Mapping[str, Any]) -> list[str]:
     if "bound" not in content:
         return []
     bound = content["bound"]
-    lost, measure = f"{bound['loss']:.4g}", bound["measure"]
+    lost, measure = number(bound["loss"]), bound["measure"]
     ncp = content.get("loss", {}).get("ncp")
     weights = content.get("method", {}).get("parameters", {}).get("weights") or {}
     if any(weight != 1 for weight in weights.values()):
         measure = f"{measure}, with the plan's weights; of the losses without weights nothing is proven"
-    elif ncp is not None and measure.startswith("ncp,") and f"{ncp:.4g}" != lost:  # two figures of the same name
-        measure = f"{measure}; the ncp of {ncp:.4g} is their geometric mean"
+    elif ncp is not None and measure.startswith("ncp,") and number(ncp) != lost:  # two figures of the same name
+        measure = f"{measure}; the ncp of {number(ncp)} is their geometric mean"
     if bound["optimal"]:
         return [f"The release loses {lost} ({measure}); no release of this kind can lose less: this is proven."]
     least = float(bound["lower_bound"])
-    digits = max(0, 3 - math.floor(math.log10(least))) if least > 0 else 0
-    bound_text = f"{math.floor(least * 10**digits) / 10**digits:.4g}"  # rounded down
+    bound_text = rounded_down(least)
     return [f"The release loses {lost} ({measure}); no release of this kind can lose less than {bound_text}."]
 
 
@@ -317,7 +318,8 @@ def people_warnings(content: Mapping[str, Any]) -> list[dict[str, str]]:
     found = []
     if repeating := content.get("repeating_identifiers"):
         columns = [
-            f"{name!r} ({counts['values']:,} values in {counts['rows']:,} rows)" for name, counts in repeating.items()
+            f"{name!r} ({number(counts['values'])} values in {number(counts['rows'])} rows)"
+            for name, counts in repeating.items()
         ]
         text = (
             f"People may have several rows: values repeat in {', '.join(columns)}. The models counted rows, so that a "
@@ -329,7 +331,8 @@ def people_warnings(content: Mapping[str, Any]) -> list[dict[str, str]]:
         text = (
             f"Rows can be linked without a pseudonym: {', '.join(map(repr, linking['columns']))} "
             f"{'is' if len(linking['columns']) == 1 else 'are'} the same in all rows of a person, and tell "
-            f"{linking['told_apart']:,} of the {linking['people']:,} people with several rows apart from all others. "
+            f"{number(linking['told_apart'])} of the {number(linking['people'])} people with several rows apart from "
+            "all others. "
             "The models look at one row of a person at a time. Leave such a column out, or add trajectory-anonymity."
         )
         found.append({"code": "rows-linkable", "text": text})
@@ -353,7 +356,3 @@ def fingerprint(columns: tuple[str, ...], types: tuple[str, ...]) -> str:
     """Hash column names and types: equal for two deliveries of one table."""
     listed = json.dumps(list(zip(columns, types, strict=True)), ensure_ascii=False)
     return hashlib.sha256(listed.encode()).hexdigest()
-
-
-def _short(value: object) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)

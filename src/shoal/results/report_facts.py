@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from shoal.formatting import boundary
 from shoal.methods import Problem
 from shoal.models import AllOf
 from shoal.risk.attacks import AttackResult, background_knowledge, homogeneity, inference, similarity
@@ -471,17 +472,6 @@ def _round_ends(low: float, high: float) -> npt.NDArray[np.float64]:
 
 
 def _interval(low: float | None, high: float | None) -> str:
-    if low is None and high is None:
-        return "all values"
     if low is None:
-        return f"below {_end(high)}"
-    return f"{_end(low)} and above" if high is None else f"{_end(low)} to below {_end(high)}"
-
-
-def _end(number: float | None) -> str:
-    """Format the end of an interval.
-
-    Four digits may be a year, and have no separator.
-    """
-    assert number is not None
-    return f"{number:,.10g}" if abs(number) >= 10_000 else f"{number:.10g}"
+        return "all values" if high is None else f"below {boundary(high)}"
+    return f"{boundary(low)} and above" if high is None else f"{boundary(low)} to below {boundary(high)}"

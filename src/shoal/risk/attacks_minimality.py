@@ -24,6 +24,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from shoal.formatting import number
 from shoal.models import Model, size_of_groups
 from shoal.risk.attacks import AttackResult
 from shoal.risk.matching import Matches, PublishedGroups, match_people
@@ -188,7 +189,7 @@ def minimality(
     attacked = known if person is None else len(np.unique(person[np.diff(matches.start)[matches.kind] > 0]))
     return AttackResult(
         "minimality",
-        "the value" if threshold == 1 else f"the value, with a belief of {threshold:g}",
+        "the value" if threshold == 1 else f"the value, with a belief of {number(threshold, 6)}",
         column,
         attacked,
         int(exposed.sum()),

@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shoal.formatting import number
+
 SMALL_CROWD = 5
 MAX_EXPOSED_SHARE = 0.01
 """Largest part of the rows with fewer rows like them, without a warning."""
@@ -60,7 +62,8 @@ def exposure_warnings(release: Mapping[str, Any]) -> list[dict[str, str]]:
         return []
     names = ", ".join(f'"{name}"' for name in figures["columns"])
     text = (
-        f"Of {figures['rows']:,} rows {figures[f'below_{SMALL_CROWD}']:,} have fewer than {SMALL_CROWD} rows like them "
+        f"Of {number(figures['rows'])} rows {number(figures[f'below_{SMALL_CROWD}'])} have fewer than {SMALL_CROWD} "
+        "rows like them "
         "for somebody who knows all quasi-identifiers. If they can be known together, add to the plan: "
         f"[[keys]] columns = [{names}], k = {SMALL_CROWD}."
     )
@@ -70,11 +73,12 @@ def exposure_warnings(release: Mapping[str, Any]) -> list[dict[str, str]]:
 def exposure_sentence(figures: Mapping[str, Any]) -> str:
     """Describe the exposure of a release in a sentence."""
     key = f"below_{SMALL_CROWD}"
-    facts = [f"by {' with '.join(fact['columns'])} {fact[key]:,}" for fact in figures["facts"] if fact[key]]
+    facts = [f"by {' with '.join(fact['columns'])} {number(fact[key])}" for fact in figures["facts"] if fact[key]]
     more = f"; {', '.join(facts)}" if facts else ""
     return (
-        f"Exposure, for you alone: {figures[key]:,} of {figures['rows']:,} rows have fewer than {SMALL_CROWD} like "
-        f"them in all quasi-identifiers, {figures['alone']:,} are alone{more}."
+        f"Exposure, for you alone: {number(figures[key])} of {number(figures['rows'])} rows have fewer than "
+        f"{SMALL_CROWD} like "
+        f"them in all quasi-identifiers, {number(figures['alone'])} are alone{more}."
     )
 
 
@@ -146,8 +150,8 @@ def _crowds(published: Sequence[Codes], count: Codes, truths: Sequence[Codes]) -
     for column in published:
         pattern = np.unique(2 * pattern + (column < 0), return_inverse=True)[1].astype(np.int64).reshape(-1)
     crowd = np.zeros(len(truths[0]), np.int64)
-    for number in range(int(pattern.max(initial=-1)) + 1):
-        rows = np.flatnonzero(pattern == number)
+    for index in range(int(pattern.max(initial=-1)) + 1):
+        rows = np.flatnonzero(pattern == index)
         visible = [j for j, column in enumerate(published) if column[rows[0]] >= 0]
         if not visible:
             crowd += int(count[rows].sum())

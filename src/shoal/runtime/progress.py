@@ -13,6 +13,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from shoal.formatting import fixed
+
 Progress = Callable[[str, float | None], None]
 """Called with the current step and, if known, the fraction of it that is done."""
 
@@ -89,7 +91,7 @@ def _in_cell(delay: float) -> Iterator[Progress]:
 
     def show(step: str, done: float | None = None) -> None:
         if time.monotonic() - start >= delay:
-            part = "" if done is None else f" <progress value='{done:.3f}' max='1'></progress>"
+            part = "" if done is None else f" <progress value='{fixed(done, 3)}' max='1'></progress>"
             write(f"<small>shoal: {html.escape(_printable(step))}{part}</small>")
 
     try:

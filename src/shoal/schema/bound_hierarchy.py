@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import HierarchyError, counted
+from shoal.errors import HierarchyError
+from shoal.formatting import counted
 
 TOP = "*"
 

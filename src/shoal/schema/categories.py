@@ -16,7 +16,8 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import PlanError, counted
+from shoal.errors import PlanError
+from shoal.formatting import counted
 from shoal.runtime.validation import Validated
 from shoal.schema.spelling import identity_key
 

@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 from annotated_types import Ge, Le
 
-from shoal.errors import HierarchyError, PlanError, counted
+from shoal.errors import HierarchyError, PlanError
+from shoal.formatting import counted
 from shoal.runtime.validation import Name, Validated
 from shoal.schema.bound_hierarchy import TOP, Ladder, WithHidden
 from shoal.schema.categories import Categories

@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from shoal.errors import ShoalError, VerificationError, counted
+from shoal.errors import ShoalError, VerificationError
+from shoal.formatting import counted
 from shoal.io.engines.base import Engine, Relation, require_columns
 from shoal.schema import Column, Schema
 

@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shoal.errors import PlanError, counted
+from shoal.errors import PlanError
+from shoal.formatting import counted
 from shoal.io.engines.base import Engine, Relation
 from shoal.schema import Calendar, Column, Schema
 from shoal.table.people import NumberedPeople

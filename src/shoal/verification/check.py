@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import PlanError, counted
+from shoal.errors import PlanError
+from shoal.formatting import counted, format_parameters
 from shoal.io.engines.base import Engine, Relation, require_columns
 from shoal.models import AllOf, Model, combine
 from shoal.models.base import Assessment, Condition
@@ -162,9 +163,9 @@ class CheckResult(Displayable):
         rows = [
             (
                 model.name,
-                ", ".join(f"{key} = {value}" for key, value in model.parameters.items()),
+                format_parameters(model.parameters),
                 model.holds,
-                ", ".join(f"{key} = {value:.6g}" for key, value in model.effective.items()),
+                format_parameters(model.effective, 6),
                 f"{counted(model.failing_rows, 'row')} in {counted(model.failing_groups, 'group')}"
                 if model.failing_groups
                 else "none",
@@ -445,12 +446,12 @@ def assess_part(groups: Groups, model: AllOf, seen: Groups | None = None) -> Par
 def merge_parts(parts: Sequence[PartialCheck], model: AllOf) -> CheckResult:
     """Merge the assessments of all parts into the result for the table."""
     verdicts = []
-    for number, submodel in enumerate(model.parts):
+    for index, submodel in enumerate(model.parts):
         merged = tuple(
             replace(same[0], value=np.concatenate([condition.value for condition in same]))
-            for same in zip(*(part.conditions[number] for part in parts), strict=True)
+            for same in zip(*(part.conditions[index] for part in parts), strict=True)
         )
-        groups, rows = (sum(part.failing[number][i] for part in parts) for i in (0, 1))
+        groups, rows = (sum(part.failing[index][i] for part in parts) for i in (0, 1))
         effective = Assessment(np.zeros(0, np.bool_), merged).effective
         verdicts.append(
             ModelVerdict(

@@ -17,7 +17,8 @@ from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Re
 from starlette.routing import Route
 
 from shoal.errors import LANGUAGES, ShoalError
-from shoal.render.html import bar, number, percent, prose, text
+from shoal.formatting import file_size, fixed, localized, number, percent
+from shoal.render.html import bar, prose, text
 from shoal.web.api import Api, language_of
 from shoal.web.file_access import list_folder
 from shoal.web.plan_edits import PlanLocation, locate
@@ -26,7 +27,6 @@ from shoal.web.review_views import recipient_choices
 from shoal.web.translations import (
     STEPS,
     TEXTS,
-    localize_number,
     translate,
     translate_error,
     translate_sentence,
@@ -221,10 +221,10 @@ class Pages:
             return translate("state.checking", language)
 
         def counted(count: int) -> str:
-            return localize_number(number(count), language)
+            return localized(number(count), language)
 
         def share(part: float) -> str:
-            return localize_number(percent(part), language)
+            return localized(percent(part), language)
 
         rows = counted(check["rows"])
         sentences = [translate("state.holds", language, rows=rows)]
@@ -262,10 +262,11 @@ def _templates(language: str) -> Environment:
     made.filters |= {
         "data": _data,
         "inside": _inside,
-        "number": lambda value: localize_number(number(value), language),
-        "percent": lambda value: localize_number(percent(value), language),
+        "number": lambda value: localized(number(value), language),
+        "fixed": lambda value: localized(fixed(value, 2), language),
+        "percent": lambda value: localized(percent(value), language),
         "ticks": _ticks,
-        "size": lambda count: localize_number(_size(count), language),
+        "size": lambda count: localized(file_size(count), language),
     }
     made.globals["bar"] = lambda share, kind: Markup(bar(share, kind))
     return made
@@ -287,18 +288,6 @@ def _ticks(value: object) -> Markup:
     return Markup(
         "".join(f"<code>{part}</code>" if n % 2 and n < len(parts) - 1 else part for n, part in enumerate(parts))
     )
-
-
-def _size(count: int) -> str:
-    """Format a file size.
-
-    >>> _size(800), _size(2_516_935)
-    ('800 B', '2.5 MB')
-    """
-    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if count >= size:
-            return f"{count / size:.1f} {unit}"
-    return f"{count} B"
 
 
 def _step_of(key: str) -> str:

@@ -12,7 +12,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from shoal.render.html import number, percent, prose
+from shoal.formatting import fixed, number, percent
+from shoal.render.html import prose
 
 CHART_WIDTH = 960
 MAX_NODES_WITH_EDGES = 90
@@ -51,7 +52,7 @@ def draw_heat_map(
                 parts.append(f'<rect class="empty" {square}/>')
                 continue
             kind = "after" if not signed or value > 0 else "before"
-            tooltip = f"{prose(one, 40)}, {prose(other, 40)}: {value:{'+' if signed else ''}.2f}"
+            tooltip = f"{prose(one, 40)}, {prose(other, 40)}: {fixed(value, 2, signed=signed)}"
             parts.append(f'<rect class="empty" {square}/>')
             shade = f'fill-opacity="{min(1, abs(value)):.2f}"'
             parts.append(f'<rect class="{kind}" {shade} {square}><title>{tooltip}</title></rect>')

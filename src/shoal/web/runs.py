@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from shoal.errors import InputError
+from shoal.formatting import number
 
 MAX_EVENT_BYTES = 64 * 1024 * 1024
 TERMINATION_GRACE_SECONDS = 5.0
@@ -135,7 +136,10 @@ class Runs:
                 try:
                     await asyncio.wait_for(self._work(run, job, on_partial), self.seconds)
                 except TimeoutError:
-                    run.error = {"kind": "Slow", "text": f"It took more than {self.seconds:g} seconds and was ended."}
+                    run.error = {
+                        "kind": "Slow",
+                        "text": f"It took more than {number(self.seconds, 6)} seconds and was ended.",
+                    }
                 finally:
                     await _terminate(run.process)
         if run.state == "running":

@@ -1412,14 +1412,3 @@ def translate_error(error: str | Mapping[str, Any] | ShoalError, language: str) 
         if translated != text or language == LANGUAGES[0]
         else translate("error.english", language, text=text)
     )
-
-
-def localize_number(figure: str, language: str) -> str:
-    """Format a number with the separators of a language.
-
-    >>> localize_number("1,204.5", "de"), localize_number("44.7%", "de"), localize_number("44.7%", "en")
-    ('1.204,5', '44,7 %', '44.7%')
-    """
-    if language == LANGUAGES[0]:
-        return figure
-    return figure.translate(str.maketrans(",.", ".,")).replace("%", " %")

@@ -50,7 +50,8 @@ from shoal.budget.guarantee import Guarantee, population_guarantee, sampled_guar
 from shoal.budget.ledger import Booking, Ledger, Status
 from shoal.budget.sampling import RandomBits, SystemSource, check_sampling_design, sample_counts
 from shoal.budget.universe import read_universe
-from shoal.errors import InfeasibleError, PlanError, counted
+from shoal.errors import InfeasibleError, PlanError
+from shoal.formatting import counted
 from shoal.methods.base import Method, Problem, require_quasi_identifiers
 from shoal.methods.full_domain.levels import Levels
 from shoal.models import AllOf, Model, make_model

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, Self
 
 from annotated_types import Ge, Le, MaxLen
 
-from shoal.errors import PlanError, TableError, counted
+from shoal.errors import PlanError, TableError
+from shoal.formatting import counted
 from shoal.io.engines import ENGINES
 from shoal.io.formats import PLAIN, ColumnLabels, Format, Options, Writing, format_named
 from shoal.io.formats.csv_dialect import CsvFormat

@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.errors import OutputError, ShoalError, TableError
+from shoal.formatting import number
 from shoal.io.engines import sql
 from shoal.io.engines.base import UTC, Declared, EngineSettings, Relation, Source, check_names, check_time_zone
 from shoal.io.engines.spark_files import open_files
@@ -251,7 +252,7 @@ class SparkEngine(SqlEngine):
         distinct = self._answers(sql.distinct_values(counted, positions))[0]
         widest = sorted(positions, key=lambda position: -distinct[sql.column(position)])[:3]
         named = ", ".join(
-            f"{table.columns[position]!r} ({distinct[sql.column(position)]:,} values)" for position in widest
+            f"{table.columns[position]!r} ({number(distinct[sql.column(position)])} values)" for position in widest
         )
         advice = fill_template(instead, {"columns": named})
         raise TableError(
@@ -607,8 +608,8 @@ def _tidy(folder: Path, form: str) -> None:
     for entry in folder.iterdir():
         if entry not in parts:
             entry.unlink()
-    for number, part in enumerate(parts):
-        part.rename(folder / f"part-{number:05d}.{form}")
+    for position, part in enumerate(parts):
+        part.rename(folder / f"part-{position:05d}.{form}")
 
 
 def _explain(error: Exception) -> ShoalError:

@@ -19,7 +19,8 @@ from zipfile import BadZipFile, ZipFile
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.errors import OutputError, TableError, counted
+from shoal.errors import OutputError, TableError
+from shoal.formatting import counted, number
 from shoal.io.formats import ColumnLabels, Options, Writing
 from shoal.io.formats.numbers import MAX_EXACT_INTEGER, cast_to_schema, whole_numbers
 
@@ -122,7 +123,7 @@ def _days(table: pa.Table) -> pa.Table:
 
 def _too_wide(path: Path) -> TableError:
     return TableError(
-        f"A sheet of workbook {path.name!r} has cells beyond column {MAX_COLUMNS:,}, where sheets end. "
+        f"A sheet of workbook {path.name!r} has cells beyond column {number(MAX_COLUMNS)}, where sheets end. "
         f"It is damaged; save it anew."
     )
 

@@ -10,6 +10,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from shoal.formatting import number
 from shoal.methods.base import Problem, row_limit
 from shoal.methods.full_domain.lattice import Figures, Node, NodeEvaluator
 from shoal.methods.full_domain.partial_knowledge import PartialKnowledgeEvaluator
@@ -63,8 +64,10 @@ class LatticeSearch:
 
     def report_progress(self, done: float | None) -> None:
         """Report the progress and the best loss so far."""
-        best = "" if self.best is None else f", best loss {self.best.loss:.5g}"
-        self.evaluator.problem.progress(f"{self.evaluator.seen:,} of {self.nodes:,} nodes looked at{best}", done)
+        best = "" if self.best is None else f", best loss {number(self.best.loss, 5)}"
+        self.evaluator.problem.progress(
+            f"{number(self.evaluator.seen)} of {number(self.nodes)} nodes looked at{best}", done
+        )
 
     def late(self) -> bool:
         """Return whether the time is over."""

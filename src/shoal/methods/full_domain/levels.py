@@ -10,6 +10,7 @@ from annotated_types import Ge
 from typing_extensions import override
 
 from shoal.errors import InfeasibleError, PlanError
+from shoal.formatting import format_parameters, percent
 from shoal.methods.base import (
     Method,
     Problem,
@@ -101,7 +102,7 @@ def _describe_failure(problem: Problem, groups: Groups, suppressed: int, limit: 
     for model in problem.model.parts:
         verdict = model.assess(groups)
         if not verdict.holds.all():
-            reached = ", ".join(f"{key} = {value:.6g}" for key, value in verdict.effective.items())
+            reached = format_parameters(verdict.effective, 6)
             failing.append(
                 f"{model} fails in {int((~verdict.holds).sum())} of {groups.count} groups (reached: {reached})"
             )
@@ -113,6 +114,7 @@ def _describe_failure(problem: Problem, groups: Groups, suppressed: int, limit: 
         )
     return (
         f"At these levels {'; '.join(failing)}. Leaving failing groups out would cost {suppressed} of {rows} rows "
-        f"({suppressed / rows:.2%}), above the limit of {limit:.2%}. Choose higher levels, raise the suppression "
+        f"({percent(suppressed / rows, 2)}), above the limit of {percent(limit, 2)}. Choose higher levels, raise the "
+        "suppression "
         f"limit, or lower the model's parameters."
     )

@@ -27,6 +27,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from shoal.formatting import fixed
 from shoal.methods.base import Problem, Quality, require_feasible
 from shoal.methods.local.person_crowds import ALWAYS, CrowdTrial, find_failing_people
 from shoal.methods.time_limits import deadline_of, finished_in_time, is_late
@@ -576,7 +577,7 @@ class _Chooser:
         loss = self._loss(columns)
         if self.best is None or (loss, levels) < self.best:
             self.best, self.columns, self.hiding = (loss, levels), columns, hiding
-        self.problem.progress(f"choosing levels, least loss {np.expm1(self.best[0]):.4f}", None)
+        self.problem.progress(f"choosing levels, least loss {fixed(np.expm1(self.best[0]), 4)}", None)
         return columns
 
     def _loss(self, columns: npt.NDArray[np.float64]) -> float:

@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from typing_extensions import override
 
 from shoal.bounds import Bound
-from shoal.errors import PlanError, counted
+from shoal.errors import PlanError
+from shoal.formatting import counted
 from shoal.methods.base import Problem, Quality, require_feasible, require_quasi_identifiers
 from shoal.methods.local.base import Choice, CuttingMethod, LocalLoss
 from shoal.methods.local.lower_bounds import bound_recoding, effort_of

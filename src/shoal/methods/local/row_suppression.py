@@ -30,6 +30,7 @@ from typing_extensions import override
 
 from shoal.bounds import Bound
 from shoal.errors import InfeasibleError, PlanError
+from shoal.formatting import number
 from shoal.methods.base import Method, Problem, Quality, require_quasi_identifiers, row_limit
 from shoal.methods.full_domain.method import level_bounds
 from shoal.methods.local.base import LocalLoss
@@ -114,7 +115,7 @@ class FactsSuppression(Method):
                         continue
                     found = _Node(problem, node).solve(measure, limit)
                     seen += 1
-                    problem.progress(f"{seen:,} nodes looked at, best loss {best.loss:.5g}", None)
+                    problem.progress(f"{number(seen)} nodes looked at, best loss {number(best.loss, 5)}", None)
                     if found is not None and found.loss < parent.loss:
                         steps[node] = found
             beam = sorted(steps.values(), key=lambda step: (step.loss, step.node.levels))[

@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InfeasibleError, PlanError
+from shoal.formatting import number
 from shoal.kernels.rules import Rules, count_rows, failing_groups, make_evaluator, max_group_count, value_counts
 from shoal.methods.base import EXACT_RANGES_WARNING
 from shoal.methods.microaggregation.exact_moments import moments
@@ -163,7 +164,8 @@ def merge_failing_exactly(
                 f"No grouping was found that meets {model}: even all rows as one group fail. Lower the parameters of "
                 f"the models."
                 if whole
-                else f"No grouping was found that meets {model}: a block of {len(secrets):,} rows fails even as one "
+                else f"No grouping was found that meets {model}: a block of {number(len(secrets))} rows fails even as "
+                "one "
                 f"group. Choose a larger block, or lower the parameters of the models."
             )
         settled[settled == failing[0]] = failing[0] - 1 if failing[0] else 1

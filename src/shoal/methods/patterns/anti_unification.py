@@ -28,6 +28,7 @@ from typing_extensions import override
 
 from shoal.bounds import Bound
 from shoal.errors import InfeasibleError, PlanError
+from shoal.formatting import format_parameters
 from shoal.methods.base import (
     Method,
     Problem,
@@ -405,7 +406,7 @@ class AntiUnification(Method):
         for part in lifted.problem.model.parts:
             verdict = part.assess(groups)
             if not verdict.holds.all():
-                best = ", ".join(f"{key} = {value:.6g}" for key, value in verdict.effective.items())
+                best = format_parameters(verdict.effective, 6)
                 reached.append(f"{part} fails in {int((~verdict.holds).sum())} of {groups.count} (they reach {best})")
         return (
             f"No pattern with at most {fewest} quasi-identifiers indifferent leads to a release that meets all models. "
@@ -559,11 +560,11 @@ def _summarize_passes(order: Sequence[str], passes: npt.NDArray[np.int8], sizes:
     """Count the patterns and records of each pass, and the records it left."""
     summaries = []
     left = rows
-    for number, name in enumerate(_pass_names(order)):
-        records = int(sizes[passes == number].sum())
+    for index, name in enumerate(_pass_names(order)):
+        records = int(sizes[passes == index].sum())
         left -= records
-        if number < len(order) or records:
-            summaries.append(Pass(name, int((passes == number).sum()), records, left))
+        if index < len(order) or records:
+            summaries.append(Pass(name, int((passes == index).sum()), records, left))
     return tuple(summaries)
 
 
@@ -576,10 +577,10 @@ def _summarize_overlapping(
     """
     summaries = []
     left = int(counts.sum())
-    for number, name in enumerate(order):
-        records = int(counts[identified == number].sum())
+    for index, name in enumerate(order):
+        records = int(counts[identified == index].sum())
         left -= records
-        summaries.append(Pass(name, int((passes == number).sum()), records, left))
+        summaries.append(Pass(name, int((passes == index).sum()), records, left))
     return tuple(summaries)
 
 

@@ -63,7 +63,7 @@ export function draw(width) {
   });
   picture().replaceChildren(...made);
   const told = document.getElementById("bars-told");
-  told.textContent = told.dataset.words.replace("{labels}", held.size).replace("{rows}", Math.min(...held.values()).toLocaleString("en"));
+  told.textContent = told.dataset.words.replace("{labels}", held.size).replace("{rows}", Math.min(...held.values()).toLocaleString(document.documentElement.lang));
 }
 
 export function suggest() {
