@@ -19,8 +19,8 @@ PACKAGE = Path(shoal.__file__).parent
 ORDER = (
     "formatting", "errors", "runtime", "schema", "hierarchies", "datasets", "verification.independent", "io", "render",
     "table", "kernels", "models", "utility", "budget", "risk", "bounds", "verification", "methods", "budget.methods",
-    "plugins", "plan", "results", "report", "pipeline", "advice", "audit", "api", "sklearn", "learn", "testing", "papers",
-    "web", "cli",
+    "plugins", "plan", "results", "report", "pipeline", "advice", "audit", "api", "sklearn", "learn", "testing",
+    "papers", "web", "cli",
 )  # fmt: skip
 
 
