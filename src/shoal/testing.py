@@ -16,6 +16,7 @@ methods, hierarchies, formats and engines of shoal must pass the same checks.
 from __future__ import annotations
 
 import importlib
+import itertools
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -80,6 +81,15 @@ SCHEMA = Schema(
     }
 )
 """The columns of the test tables; the sensitive one has categories, an order and a hierarchy."""
+HARMLESS_SCHEMA = Schema(
+    {
+        **SCHEMA.columns,
+        "secret": Column(
+            Role.SENSITIVE, categories=SCHEMA.columns["secret"].categories, harmless=("x",), missing="not applicable"
+        ),
+    }
+)
+"""The same columns, of which a sensitive value and missing ones are harmless."""
 PEOPLE_SCHEMA = Schema({"patient": Column(Role.PERSON), **SCHEMA.columns})
 """The columns of :func:`people_table`."""
 
@@ -106,23 +116,30 @@ def table_of(rows: int, seed: int) -> pa.Table:
     )
 
 
-def _frequencies(rows: int, seed: int) -> FrequencySet:
+def _frequencies(rows: int, seed: int, schema: Schema) -> FrequencySet:
     with open_engine() as engine:
-        return read_frequency_set(engine, engine.read(Source(frame=table_of(rows, seed))), SCHEMA)
+        return read_frequency_set(engine, engine.read(Source(frame=table_of(rows, seed))), schema)
+
+
+def _schemas(model: Model) -> tuple[Schema, ...]:
+    """Return the columns that a model is tried with."""
+    return (SCHEMA, HARMLESS_SCHEMA) if isinstance(model, SensitiveModel) and model.supports_harmless else (SCHEMA,)
 
 
 def check_model(model: Model, *, methods: Sequence[str] = ("full-domain", "mdav", "mondrian")) -> None:
     """Check a model's declarations.
 
     Verdicts are deterministic, declared properties of unions hold, no group below ``least`` holds and none without a
-    known value, the fields of the model define it, and methods meet it.
+    known value, the fields of the model define it, and methods meet it. A model that supports harmless values is tried
+    with a column that has some, too.
     """
     assert model.name, "a model has a name"
     assert replace(model) == model, "a model is a frozen dataclass that its fields make again"
     for seed in range(0 if model.requires_people else 12):
-        frequencies = _frequencies(40 + 20 * seed, seed)
-        model.check(frequencies.domains)
-        _check_unions(model, frequencies, seed)
+        for schema in _schemas(model):
+            frequencies = _frequencies(40 + 20 * seed, seed, schema)
+            combine((model,)).check(frequencies.domains)
+            _check_unions(model, frequencies, seed)
     case = next(case for case in method_cases((model,), ((200, 2),)) if model in case.models)
     released = [_is_released(build_from_section(METHODS, {"name": name}, "method"), case) for name in methods]
     assert any(released), f"one of the methods {', '.join(methods)} meets the model"
@@ -263,34 +280,34 @@ def check_definition(model: Model) -> None:
     On random groups of test tables, with all figures, and on every group. See :class:`shoal.plugins.Definition`.
     """
     assert model.name in DEFINITIONS, f"the entry point group shoal.definitions has no {model.name!r}"
-    for seed in range(12):
+    for schema, seed in itertools.product(_schemas(model), range(12)):
         random = np.random.default_rng(seed)
         table = table_of(40 + 20 * seed, seed)
         group = random.integers(0, 3 if seed < 6 else table.num_rows // 3, table.num_rows)  # some of a row or two
         missing = table.column("secret").is_null().to_numpy()
         group[missing & (random.random(len(group)) < 0.5)] = -1  # a group without a known value
         table = table.set_column(0, "age", pa.array(group)).set_column(1, "place", pa.array(["a"] * table.num_rows))
-        verdict = _check_rows(table, (model,)).models[0]
-        evaluation, failing = _evaluate_independently(table, model)
+        verdict = _check_rows(table, (model,), schema).models[0]
+        evaluation, failing = _evaluate_independently(table, model, schema)
         found = differences(evaluation, model, verdict.holds, verdict.effective)
         assert not found, f"model and definition differ in {' and in '.join(found)}"
         assert failing == verdict.failing_groups, "model and definition agree on every group"
 
 
-def _check_rows(table: pa.Table, models: Sequence[Model]) -> CheckResult:
-    """Check a table of :data:`SCHEMA` by rows."""
-    by_name = {name: SCHEMA.columns[name] for name in SCHEMA.sensitive}
-    return check(table, models, quasi_identifiers=SCHEMA.quasi_identifiers, sensitive=by_name)
+def _check_rows(table: pa.Table, models: Sequence[Model], schema: Schema = SCHEMA) -> CheckResult:
+    """Check a table of a schema by rows."""
+    by_name = {name: schema.columns[name] for name in schema.sensitive}
+    return check(table, models, quasi_identifiers=schema.quasi_identifiers, sensitive=by_name)
 
 
-def _evaluate_independently(table: pa.Table, model: Model) -> tuple[ModelEvaluation, int]:
+def _evaluate_independently(table: pa.Table, model: Model, schema: Schema) -> tuple[ModelEvaluation, int]:
     """Evaluate a table by a definition, and count failing groups."""
     with open_engine() as engine:
         relation = engine.read(Source(frame=table))
         quasi, (secret,) = relation.positions(SCHEMA.quasi_identifiers), relation.positions(SCHEMA.sensitive)
         counted = engine.frequencies(relation, [*quasi, secret])
     columns = {"secret": (secret, counted.column(f"c{secret}"), counted.column("n"))}
-    sensitive = list_sensitive_columns(columns, SCHEMA)
+    sensitive = list_sensitive_columns(columns, schema)
     counts, definition = count_groups(counted, quasi, sensitive), DEFINITIONS[model.name]
     evaluation = judge(counts, sensitive, (model,)).evaluations[0]
     assert evaluation is not None, "the definition evaluates the model"

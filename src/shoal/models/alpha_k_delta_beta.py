@@ -6,6 +6,10 @@
   ``absent = "ignored"`` skips absent values, as ARX does. Brickell and Shmatikov, 2008.
 * β-likeness: a value's share may rise by at most β times: (p - q)/q <= β; the enhanced kind uses the smaller of
   β and -ln q. Cao and Karras, 2012.
+
+With harmless values, the shares of the others among all known rows are bounded, and for δ only from above: that a
+harmful value is rarer than in the table means that harmless ones are more frequent. So δ needs
+``absent = "ignored"``.
 """
 
 from __future__ import annotations
@@ -39,6 +43,7 @@ class AlphaK(SensitiveModel):
     rules_are_exact: ClassVar[bool] = True
     name: ClassVar[str] = "alpha-k"
     supports_people: ClassVar[bool] = True
+    supports_harmless: ClassVar[bool] = True
     summary_template: ClassVar[str] = (
         "Every group has at least {k} rows, and no value of {column} makes up more than {alpha} of it."
     )
@@ -49,7 +54,7 @@ class AlphaK(SensitiveModel):
     @override
     def assess_column(self, groups: Groups, histogram: Histogram) -> Assessment:
         alpha = exact_number(self.alpha)
-        top = histogram.largest()
+        top = histogram.harmful.largest()
         within_alpha = ratio_within(top, histogram.known, alpha) & (histogram.known > 0)
         share = np.where(histogram.known > 0, top / np.maximum(histogram.known, 1), np.inf)
         large = groups.size >= self.k
@@ -81,6 +86,9 @@ class DeltaDisclosure(SensitiveModel):
     rules_are_exact: ClassVar[bool] = True
     name: ClassVar[str] = "delta-disclosure"
     supports_people: ClassVar[bool] = True
+    harmless_template: ClassVar[str] = (
+        "The plan calls some values of {harmless} harmless: the others are nowhere much more frequent than in all."
+    )
     summary_template: ClassVar[str] = (
         "In no group is a value of {column} much more or less frequent than in all (δ = {delta})."
     )
@@ -93,14 +101,25 @@ class DeltaDisclosure(SensitiveModel):
         """
         return self.absent == "fails"
 
+    @property
+    def supports_harmless(self) -> bool:  # type: ignore[override]
+        """Return whether absent values are ignored.
+
+        Otherwise a group in which everybody has a harmless value would fail.
+        """
+        return self.absent == "ignored"
+
     @override
     def assess_column(self, groups: Groups, histogram: Histogram) -> Assessment:
         delta = exact_number(self.delta)
-        size = np.abs(np.log(_ratio(histogram)))
+        both_ways = histogram.domain.harmless is None
+        histogram = histogram.harmful
+        change = np.log(_ratio(histogram))
+        size = np.abs(change) if both_ways else np.maximum(change, 0.0)
         within = size < as_float(delta)
         for entry in np.flatnonzero(_near(size, delta)):
             ratio = _exact_ratio(histogram, entry)
-            within[entry] = log_is_below(ratio, delta) and log_is_below(1 / ratio, delta)
+            within[entry] = log_is_below(ratio, delta) and (not both_ways or log_is_below(1 / ratio, delta))
         worst = np.where(histogram.known > 0, 0.0, np.inf)
         np.maximum.at(worst, histogram.owner, size)
         holds = histogram.known > 0
@@ -126,6 +145,7 @@ class BetaLikeness(SensitiveModel):
     rules_are_exact: ClassVar[bool] = True
     name: ClassVar[str] = "beta-likeness"
     supports_people: ClassVar[bool] = True
+    supports_harmless: ClassVar[bool] = True
     summary_template: ClassVar[str] = (
         "In no group is a value of {column} much more frequent than in the table (β = {beta})."
     )
@@ -133,6 +153,7 @@ class BetaLikeness(SensitiveModel):
     @override
     def assess_column(self, groups: Groups, histogram: Histogram) -> Assessment:
         beta = exact_number(self.beta)
+        histogram = histogram.harmful
         gain = _ratio(histogram) - 1.0
         within = gain <= as_float(beta)
         for entry in np.flatnonzero(_near(gain, beta)):

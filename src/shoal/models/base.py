@@ -13,6 +13,10 @@ The search methods rely on two kinds of monotonicity:
 
 A missing sensitive value never helps: it is not a distinct value, weighs nothing, and is ignored in shares and
 distributions, which are over the known values. A group without a known value meets no model on that column.
+
+A plan may call values of a sensitive column harmless, and missing ones too. No model counts a group as disclosed
+because of them: docs/models.md defines each model for such columns. Compiled searches have no rules for them, unless a
+rule of another kind says the same.
 """
 
 from __future__ import annotations
@@ -129,6 +133,10 @@ class Model(Validated):
     """
     requires_people: ClassVar[bool] = False
     """Whether the model needs a column that names the person of each row."""
+    supports_harmless: ClassVar[bool] = False
+    """Whether the model is defined for columns with harmless values (:attr:`shoal.schema.Domain.harmless`)."""
+    harmless_template: ClassVar[str] = "The plan calls some values of {harmless} harmless: only the others count here."
+    """What the model's sentence adds for columns with harmless values."""
     rules_are_exact: ClassVar[bool] = False
     """Whether a group of at least :attr:`least` rows meets the model if and only if it meets its rules.
 
@@ -179,6 +187,18 @@ class Model(Validated):
 
     def check(self, domains: tuple[Domain, ...]) -> None:
         """Raise :class:`PlanError` if the model does not fit these columns."""
+
+    def require_harmless_support(self, domains: tuple[Domain, ...]) -> None:
+        """Raise if a column has harmless values and the model has no meaning then."""
+        if self.sizes_only or self.supports_harmless:
+            return
+        for domain in domains:
+            if domain.harmless is not None:
+                raise PlanError("models.harmless-not-possible", model=self.name, column=domain.name)
+
+    def has_exact_rules(self, domains: tuple[Domain, ...]) -> bool:
+        """Return whether compiled rules decide the model on these columns."""
+        return self.sizes_only or (self.rules_are_exact and all(domain.harmless is None for domain in domains))
 
     def with_group_size(self, least: int) -> Model:
         """Return the model for another group size.
@@ -254,6 +274,14 @@ class SensitiveModel(Model):
         self.columns(domains)
 
     @override
+    def require_harmless_support(self, domains: tuple[Domain, ...]) -> None:
+        super().require_harmless_support(self.columns(domains))
+
+    @override
+    def has_exact_rules(self, domains: tuple[Domain, ...]) -> bool:
+        return super().has_exact_rules(self.columns(domains))
+
+    @override
     def assess(self, groups: Groups) -> Assessment:
         holds = np.ones(groups.count, np.bool_)
         conditions: list[Condition] = []
@@ -275,8 +303,15 @@ class SensitiveModel(Model):
         return [
             (positions[domain.name], rule)
             for domain in self.columns(domains)
-            for rule in self.rules(domain, totals[positions[domain.name]]) or ()
+            for rule in self._rules_of(domain, totals[positions[domain.name]]) or ()
         ]
+
+    def _rules_of(self, domain: Domain, totals: npt.NDArray[np.int64]) -> tuple[Rule, ...] | None:
+        return self.rules(domain, totals) if domain.harmless is None else self.harmless_rules(domain)
+
+    def harmless_rules(self, domain: Domain) -> tuple[Rule, ...]:
+        """Return the rules on a column with harmless values, if there are any."""
+        return ()
 
     def rules(self, domain: Domain, totals: npt.NDArray[np.int64]) -> tuple[Rule, ...] | None:
         """Return the rules of the model on one sensitive column, if it has any.
@@ -333,7 +368,13 @@ class AllOf(Model):
         return found
 
     @override
+    def require_harmless_support(self, domains: tuple[Domain, ...]) -> None:
+        for model in self.models:
+            model.require_harmless_support(domains)
+
+    @override
     def check(self, domains: tuple[Domain, ...]) -> None:
+        self.require_harmless_support(domains)
         for model in self.models:
             model.check(domains)
 

@@ -97,6 +97,10 @@ class ByPeople(Model):
         return None if initial is None else replace(self, of_rows=initial)
 
     @override
+    def require_harmless_support(self, domains: tuple[Domain, ...]) -> None:
+        self.of_rows.require_harmless_support(tuple(domain for domain in domains if domain.people is None))
+
+    @override
     def check(self, domains: tuple[Domain, ...]) -> None:
         if not any(domain.people is not None for domain in domains):
             raise PlanError("models.no-person-column", model=self.name)

@@ -6,6 +6,9 @@ Machanavajjhala, Gehrke, Kifer and Venkitasubramaniam, "l-diversity: privacy bey
 * entropy: the entropy of the values is at least log l. The figure of a group is exp(entropy), compared with l;
   where floating point cannot decide, exact comparison does.
 * recursive (c, l): of the counts r1 >= r2 >= ..., r1 < c (r_l + r_(l+1) + ...).
+
+With harmless values: distinct as for p-sensitivity; recursive with the counts of the harmful values, and the rows with
+a harmless one added to the sum on the right. The entropy has no meaning then: it is low in groups of harmless values.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ from shoal.errors import PlanError
 from shoal.models.base import Assessment, Condition, SensitiveModel
 from shoal.models.exact_comparison import as_float, powers_reach_one, ratio_within
 from shoal.models.k_anonymity import whole_number
+from shoal.models.p_sensitive import ONE_HARMLESS_VALUE, rules_for_distinct_values
 from shoal.runtime.validation import Number, exact_number
 from shoal.schema import Domain
 from shoal.table.groups import Groups, Histogram, sum_by
@@ -56,6 +60,7 @@ class LDiversity(SensitiveModel):
     rules_are_exact: ClassVar[bool] = True
     name: ClassVar[str] = "l-diversity"
     supports_people: ClassVar[bool] = True
+    harmless_template: ClassVar[str] = ONE_HARMLESS_VALUE
     summary_template: ClassVar[str] = "Every group holds at least {l} different values of {column}."
 
     def __post_init__(self) -> None:
@@ -73,6 +78,11 @@ class LDiversity(SensitiveModel):
         return self.kind == "distinct"
 
     @property
+    def supports_harmless(self) -> bool:  # type: ignore[override]
+        """Return whether the kind is another than entropy."""
+        return self.kind != "entropy"
+
+    @property
     def uses_shares(self) -> bool:  # type: ignore[override]
         """Return whether the kind is another than distinct."""
         return self.kind != "distinct"
@@ -80,7 +90,7 @@ class LDiversity(SensitiveModel):
     @override
     def assess_column(self, groups: Groups, histogram: Histogram) -> Assessment:
         if self.kind == "distinct":
-            different = histogram.different(int(self.l))
+            different = histogram.different_harmful(int(self.l))
             holds = different >= int(self.l)
             return Assessment(holds, (Condition.of("l", different, int(self.l), holds),))
         if self.kind == "entropy":
@@ -101,6 +111,10 @@ class LDiversity(SensitiveModel):
         assert self.c is not None
         return (Rule(RECURSIVE, int(self.l), as_float(exact_number(self.c))),)
 
+    @override
+    def harmless_rules(self, domain: Domain) -> tuple[Rule, ...]:
+        return rules_for_distinct_values(domain, int(self.l)) if self.kind == "distinct" else ()
+
     def _entropy(self, histogram: Histogram) -> Assessment:
         bound = exact_number(self.l)
         value = np.exp(entropy(histogram))
@@ -119,8 +133,10 @@ class LDiversity(SensitiveModel):
     def _recursive(self, histogram: Histogram) -> Assessment:
         assert self.c is not None
         ell, c = int(self.l), exact_number(self.c)
-        tail = _tail(histogram, ell)
-        top = histogram.largest()
+        harmful = histogram.harmful
+        harmless_rows = histogram.known - sum_by(harmful.owner, harmful.count, len(harmful.known))
+        tail = _tail(harmful, ell) + harmless_rows
+        top = harmful.largest()
         holds = ratio_within(top, tail, c, strict=True)  # no count is below 0, so a group without a tail fails
         ratio = np.where(tail > 0, top / np.maximum(tail, 1), np.inf)
         return Assessment(holds, (Condition.of("c", ratio, c, holds, at_least=False, strict=True),))

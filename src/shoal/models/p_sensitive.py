@@ -4,6 +4,9 @@ Each group contains p distinct sensitive values (p-sensitive, (p, α)) or values
 the weights of its rows add up to at least α, where a value of category S_i of m weighs (i-1)/(m-1). Group size is a
 separate model: combine with :class:`KAnonymity`.
 
+With harmless values, a group in which somebody has one meets the condition on distinct values or categories; otherwise
+they are all harmful, and counted as ever. A harmless value weighs 1. All three stay closed under superset.
+
 Truta and Vinay, "Privacy protection: p-sensitive k-anonymity property", 2006; Sun, Wang, Truta, Li and Li,
 "(p+, α)-sensitive k-anonymity", 2008, section 3; Sun, Wang, Li and Truta, "Enhanced p-sensitive k-anonymity
 models for privacy preserving data publishing", 2008, section 3. Algorithm 1 of the former stops at the first
@@ -29,6 +32,20 @@ from shoal.table.groups import Groups, Histogram
 from shoal.table.rules import CATEGORIES, DISTINCT, WEIGHT, Rule
 
 UNREACHABLE_WEIGHT = 2**62  # larger than the weight of any table
+ONE_HARMLESS_VALUE = (
+    "The plan calls some values of {harmless} harmless: a group in which somebody has one of them needs no other."
+)
+
+
+def rules_for_distinct_values(domain: Domain, least: int) -> tuple[Rule, ...]:
+    """Return rules for distinct values of a column with harmless ones.
+
+    With one harmful value, a group needs a harmless one. With more, no rule says the same, and there is none.
+    """
+    assert domain.harmless is not None
+    if least < 2 or (~domain.harmless).sum() != 1:
+        return ()
+    return (Rule(WEIGHT, 1, labels=domain.harmless.astype(np.int64)),)
 
 
 @dataclass(frozen=True)
@@ -46,10 +63,12 @@ class PSensitive(SensitiveModel):
     )
     closed_under_superset: ClassVar[bool] = True
     uses_shares: ClassVar[bool] = False
+    supports_harmless: ClassVar[bool] = True
+    harmless_template: ClassVar[str] = ONE_HARMLESS_VALUE
 
     @override
     def assess_column(self, groups: Groups, histogram: Histogram) -> Assessment:
-        different = histogram.different(self.p)
+        different = histogram.different_harmful(self.p)
         holds = different >= self.p
         return Assessment(holds, (Condition.of("p", different, self.p, holds),))
 
@@ -62,6 +81,10 @@ class PSensitive(SensitiveModel):
     def rules(self, domain: Domain, totals: npt.NDArray[np.int64]) -> tuple[Rule, ...]:
         return (Rule(DISTINCT, self.p),)
 
+    @override
+    def harmless_rules(self, domain: Domain) -> tuple[Rule, ...]:
+        return rules_for_distinct_values(domain, self.p)
+
 
 @dataclass(frozen=True)
 class _WeightedSensitivity(SensitiveModel):
@@ -73,6 +96,8 @@ class _WeightedSensitivity(SensitiveModel):
     rules_are_exact: ClassVar[bool] = True
     closed_under_superset: ClassVar[bool] = True
     uses_shares: ClassVar[bool] = False
+    supports_harmless: ClassVar[bool] = True
+    harmless_template: ClassVar[str] = f"{ONE_HARMLESS_VALUE} They weigh 1."
 
     @override
     def check(self, domains: tuple[Domain, ...]) -> None:
@@ -95,6 +120,12 @@ class _WeightedSensitivity(SensitiveModel):
         units = self.least_units(domain)
         values = Rule(kind, self.p, labels=labels)
         return (values, Rule(WEIGHT, min(units, UNREACHABLE_WEIGHT), labels=labels)) if units else (values,)
+
+    @override
+    def harmless_rules(self, domain: Domain) -> tuple[Rule, ...]:
+        assert domain.category is not None
+        units = min(self.least_units(domain), UNREACHABLE_WEIGHT)
+        return (Rule(WEIGHT, units, labels=domain.category.astype(np.int64)),) if units else ()
 
     def _weigh(self, histogram: Histogram) -> tuple[npt.NDArray[np.bool_], Condition]:
         assert histogram.domain.category is not None
@@ -121,7 +152,7 @@ class PAlphaSensitive(_WeightedSensitivity):
 
     @override
     def assess_column(self, groups: Groups, histogram: Histogram) -> Assessment:
-        different = histogram.different(self.p)
+        different = histogram.different_harmful(self.p)
         diverse = different >= self.p
         heavy, weight = self._weigh(histogram)
         return Assessment(diverse & heavy, (Condition.of("p", different, self.p, diverse), weight))
@@ -163,7 +194,7 @@ class PPlusAlphaSensitive(_WeightedSensitivity):
     def assess_column(self, groups: Groups, histogram: Histogram) -> Assessment:
         category = histogram.domain.category
         assert category is not None
-        different = histogram.different(self.p, category)
+        different = histogram.different_harmful(self.p, category)
         diverse = different >= self.p
         heavy, weight = self._weigh(histogram)
         return Assessment(diverse & heavy, (Condition.of("p", different, self.p, diverse), weight))

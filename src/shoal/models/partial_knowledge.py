@@ -145,6 +145,10 @@ class PartialKnowledge(Model):
         self.of.check(domains)
 
     @override
+    def require_harmless_support(self, domains: tuple[Domain, ...]) -> None:
+        self.of.require_harmless_support(domains)
+
+    @override
     def assess(self, groups: Groups) -> Assessment:
         """Assess groups that are already those of a set of columns."""
         return self.of.assess(groups)

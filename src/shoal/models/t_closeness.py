@@ -6,6 +6,9 @@ sum of the differences), along an order, or along a hierarchy. The table is the 
 All three are sums of |c·N - C·n| over whole numbers, so that rounding never decides: c of n rows of the group and
 C of N of the table have a value.
 
+With harmless values, and equal distances, what has moved onto the other values is bounded: the sum of max(0, cN - Cn)
+over them. Along an order or a hierarchy there is no such distance.
+
 Li, Li and Venkatasubramanian, "t-closeness: privacy beyond k-anonymity and l-diversity", 2007.
 """
 
@@ -48,6 +51,11 @@ class TCloseness(SensitiveModel):
         "In every group {column} is distributed nearly as in the whole table: the distance is at most {t} "
         "({distance} distance)."
     )
+
+    @property
+    def supports_harmless(self) -> bool:  # type: ignore[override]
+        """Return whether all values have the same distance."""
+        return self.distance == "equal"
 
     @override
     def check(self, domains: tuple[Domain, ...]) -> None:
@@ -132,6 +140,10 @@ def _equal(wide: _WideHistogram) -> tuple[npt.NDArray[Any], int]:
     """Sum |cN - Cn| over all values; half of it is moved, so the scale is 2nN."""
     histogram = wide.histogram
     known = wide.known[histogram.owner]
+    harmless = histogram.domain.harmless
+    if harmless is not None:
+        risen = np.maximum(wide.count * wide.rows - wide.total[histogram.value] * known, 0)
+        return sum_by(histogram.owner, np.where(harmless[histogram.value], 0, risen), len(histogram.known)), 1
     expected = wide.total[histogram.value] * known
     # absent values differ by Cn each; their sum is nN minus the sum over the present values
     moved = np.abs(wide.count * wide.rows - expected) - expected

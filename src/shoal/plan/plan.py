@@ -3,7 +3,8 @@
     [source]          path, format, time_zone; for CSV: delimiter, quote, header, encoding, missing, trim, names,
                       rename, decimal, thousands; for others: sheet, table, query, database, driver, user_missing,
                       values
-    [columns.NAME]    role, hierarchy, levels, unmatched, categories, order, pseudonym, exact, shift, relative_to
+    [columns.NAME]    role, hierarchy, levels, unmatched, categories, order, harmless, missing, pseudonym, exact, shift,
+                      relative_to
     [[models]]        name and parameters, known
     [[keys]]          columns, k, models
     [method]          name and parameters
@@ -61,7 +62,7 @@ from shoal.plan.variables import (
 from shoal.render import Displayable, Grid, Summary
 from shoal.runtime.validation import Name, Validated, build_from_section
 from shoal.schema import HIERARCHIES, BaseHierarchy, Categories, Column, Hierarchy, Role, Schema, Shift
-from shoal.schema.columns import Unmatched
+from shoal.schema.columns import Missing, Unmatched
 from shoal.schema.hierarchy import as_text, changed_fields, plan_value
 
 MAX_SEED = 2**64 - 1
@@ -605,6 +606,8 @@ class _Column(_Section):
     relative_to: Literal["first"] | None = None
     levels: int | None = Field(None, ge=1, strict=True)
     unmatched: Unmatched = "error"
+    harmless: list[Any] = []
+    missing: Missing = "unknown"
 
 
 class _Output(_Section):
@@ -691,7 +694,8 @@ def _column(name: str, section: _Column, folder: Path) -> Column:
         shift = None if section.shift is None else _shift(section.shift)
         return Column(
             section.role, hierarchy, categories, order, section.publish, section.pseudonym, section.exact, shift,
-            section.relative_to, section.levels, section.unmatched,
+            section.relative_to, section.levels, section.unmatched, tuple(map(as_text, section.harmless)),
+            section.missing,
         )  # fmt: skip
     except PlanError as error:
         raise PlanError("columns.not-usable", column=name, reason=error) from None

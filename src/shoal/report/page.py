@@ -265,6 +265,7 @@ def render_models(content: Mapping[str, Any]) -> str:
     if not models:
         return ""
     sensitive = [name for name, column in content["plan"]["columns"].items() if column["role"] == Role.SENSITIVE]
+    harmless = [name for name in sensitive if {"harmless", "missing"} & content["plan"]["columns"][name].keys()]
     rows = []
     for model in models:
         found = ", ".join(f"{prose(key)} = {_value(value)}" for key, value in model["effective"].items())
@@ -274,7 +275,7 @@ def render_models(content: Mapping[str, Any]) -> str:
         verdict = '<span class="yes">yes</span>' if model["holds"] else '<span class="no">no</span>'
         if not found:
             found = "verified with the original; the release alone does not tell"
-        rows.append((prose(model["name"]), model_sentence(model, sensitive), required, found, verdict))
+        rows.append((prose(model["name"]), model_sentence(model, sensitive, harmless), required, found, verdict))
     columns = ("Model", "In words", "Asked for", "Found in the release", "Holds")
     return table("The conditions, and what the finished table really reaches", columns, rows, "models stacked")
 

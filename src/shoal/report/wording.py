@@ -117,8 +117,11 @@ def join_names(names: Sequence[str], limit: int = 12) -> str:
     return names_as_html[0] if len(names_as_html) == 1 else f"{', '.join(names_as_html[:-1])} and {names_as_html[-1]}"
 
 
-def model_sentence(model: Mapping[str, Any], sensitive: Sequence[str]) -> str:
-    """Describe the guarantee of a model in words."""
+def model_sentence(model: Mapping[str, Any], sensitive: Sequence[str], harmless: Sequence[str] = ()) -> str:
+    """Describe the guarantee of a model in words.
+
+    ``harmless`` are the sensitive columns with harmless values.
+    """
     given = model["parameters"]
     value = {key: _value_text(item) for key, item in given.items()}
     about = (
@@ -134,8 +137,12 @@ def model_sentence(model: Mapping[str, Any], sensitive: Sequence[str]) -> str:
     else:
         pairs = ", ".join(f"{prose(key)} = {item_text}" for key, item_text in value.items())
         return f"The condition {prose(model['name'])} holds in every group ({pairs})."
+    spared = [name for name in harmless if given.get("column", name) == name]
+    if spared and model["name"] in MODELS and not MODELS[model["name"]].sizes_only:
+        template += f" {MODELS[model['name']].harmless_template}"
     # column names are in the parts and in the clause, never in a template
-    return fill_template(template, {**value, "column": about}) + partial_knowledge_clause(given)
+    names = {"column": about, "harmless": join_names(spared) if spared else ""}
+    return fill_template(template, {**value, **names}) + partial_knowledge_clause(given)
 
 
 def partial_knowledge_clause(given: Mapping[str, Any]) -> str:

@@ -99,7 +99,7 @@ def public_plan(plan: Plan) -> PublicPlan:
 def _public_column(column: Column) -> Column:
     """Return a column without the treatment of its values."""
     if column.levels is not None:
-        return Column(column.role, exact=column.exact)
+        return Column(column.role, exact=column.exact, harmless=column.harmless, missing=column.missing)
     is_quasi = column.role is Role.QUASI_IDENTIFIER
     return replace(column, hierarchy=None if is_quasi else column.hierarchy, unmatched="error")
 
@@ -118,6 +118,10 @@ def _column(column: Column, values: Collection[str]) -> dict[str, Any]:
     if column.role is not Role.SENSITIVE:
         return section
     keys = {column.key(value) for value in values}
+    if harmless := [value for value in column.harmless if column.key(value) in keys]:
+        section["harmless"] = harmless
+    if column.missing != "unknown":
+        section["missing"] = column.missing
     categories = column.categories
     if categories is not None and column.publish == "categories":
         section["categories"] = [[_unreleased(index)] for index in range(categories.count)]

@@ -37,6 +37,8 @@ class Role(StrEnum):
 
 Unmatched = Literal["error", "hide", "missing", "suppress"]
 """Treatment of values that a hierarchy does not cover."""
+Missing = Literal["unknown", "not applicable"]
+"""Meaning of a missing sensitive value."""
 UNPUBLISHED = (Role.IDENTIFIER, Role.PERSON, Role.HOUSEHOLD, Role.DROP)
 """Roles that are not published, except as a pseudonym."""
 
@@ -91,6 +93,10 @@ class Column(Validated):
     unmatched
         What happens to values that the hierarchy does not cover: ``error``; ``hide`` publishes `*`; ``missing``, for
         sensitive columns, takes them for missing; ``suppress`` leaves the rows out.
+    harmless
+        Published values of a sensitive column that harm nobody: no model counts a group as disclosed because of them.
+    missing
+        Whether a missing sensitive value is ``unknown``, and never helps, or ``not applicable``: a harmless value.
     """
 
     role: Role
@@ -104,6 +110,8 @@ class Column(Validated):
     relative_to: Literal["first"] | None = None
     levels: Annotated[int, Ge(1)] | None = None
     unmatched: Unmatched = "error"
+    harmless: tuple[str, ...] = ()
+    missing: Missing = "unknown"
 
     def __post_init__(self) -> None:
         self._check_coarsening()
@@ -121,6 +129,10 @@ class Column(Validated):
             raise PlanError("columns.hierarchy-wrong-role", role=self.role)
         if self.exact and self.role is not Role.SENSITIVE:
             raise PlanError("columns.exact-wrong-role", role=self.role)
+        if self.has_harmless_values and self.role is not Role.SENSITIVE:
+            raise PlanError("columns.harmless-wrong-role", role=self.role)
+        if any(self.key(value) is None for value in self.harmless):
+            raise PlanError("columns.harmless-missing")
         if self.role is Role.SENSITIVE and not self.exact:
             _refuse_conflicts(self)
 
@@ -142,6 +154,11 @@ class Column(Validated):
             raise PlanError("columns.unmatched-missing-wrong-role", role=self.role)
         if self.unmatched == "hide" and self.role is Role.SENSITIVE and self.levels is None:
             raise PlanError("columns.unmatched-hidden-sensitive")
+
+    @property
+    def has_harmless_values(self) -> bool:
+        """Return whether the plan calls some values, or missing ones, harmless."""
+        return bool(self.harmless) or self.missing == "not applicable"
 
     @property
     def key(self) -> Callable[[str], str | None]:
@@ -252,7 +269,8 @@ class Schema(Validated):
     def domain(self, name: str, values: Sequence[str]) -> Domain:
         """Return the domain of a sensitive column for the models.
 
-        The values that the plan lists are found by their key.
+        The values that the plan lists are found by their key. Where missing values are harmless, one more value stands
+        for them. A harmless value is in the least sensitive category.
         """
         column = self.columns[name]
         category, count, tree = None, 0, None
@@ -266,7 +284,15 @@ class Schema(Validated):
         rank_count = 0 if rank is None else int(rank.max(initial=-1)) + 1
         if column.order is not None:
             rank_count = len(column.order)
-        return Domain(name, len(values), category, count, rank, rank_count, tree)
+        if not column.has_harmless_values:
+            return Domain(name, len(values), category, count, rank, rank_count, tree)
+        listed_keys = set(map(column.key, column.harmless))
+        flags = [column.key(value) in listed_keys for value in values]
+        flags += [True] * (column.missing == "not applicable")
+        harmless = np.asarray(flags, np.bool_)
+        if category is not None:
+            category = np.where(harmless, np.int32(count - 1), np.resize(category, len(flags))).astype(np.int32)
+        return Domain(name, len(flags), category, count, harmless=harmless)
 
 
 @dataclass(frozen=True)
@@ -283,6 +309,8 @@ class Domain:
         The column's hierarchy bound to its values, or None.
     people
         The people of the table, if a column identifies the person of a row.
+    harmless
+        Which values harm nobody; None if the plan calls none harmless. Such a domain has no order and no tree.
     """
 
     name: str
@@ -293,17 +321,20 @@ class Domain:
     rank_count: int = 0
     tree: Ladder | None = None
     people: People | None = None
+    harmless: npt.NDArray[np.bool_] | None = None
 
 
 def _published(column: Column) -> Column:
     if column.levels is not None:  # the labels of the level are the values, and it has no further ones
-        return Column(column.role, exact=column.exact)
+        return Column(column.role, exact=column.exact, harmless=column.harmless, missing=column.missing)
     categories = column.categories
     if column.publish != "categories" or categories is None:
         return column
     names = tuple(map(categories.name, range(categories.count)))
     own = Categories(tuple((name,) for name in names), names)
-    return Column(column.role, categories=own, order=names, exact=column.exact)
+    return Column(
+        column.role, categories=own, order=names, exact=column.exact, harmless=column.harmless, missing=column.missing
+    )
 
 
 def _refuse_conflicts(column: Column) -> None:

@@ -56,22 +56,23 @@ class SensitiveLists:
         """Return the codes of one sensitive column, int32 (n,); -1 is missing."""
         part = self.spellings[s]
         # the last position stands for missing values, whether or not this table has any
-        value = np.append(part.value[: len(part.written.text)], np.int32(-1))
+        last = np.int32(-1 if self.domains[s].size == len(part.counted.text) else len(part.counted.text))
+        value = np.append(part.value[: len(part.written.text)], last)
         return value[codes_in(table, part.written, len(part.written.text))]
 
 
 def list_sensitive(counted: DistributedTable, table: Relation, schema: Schema) -> SensitiveLists:
     """Collect the values of the sensitive columns."""
-    spellings, totals = [], []
+    spellings, domains, totals = [], [], []
     for name in schema.sensitive:
         written, count = list_values(counted, name, table.positions((name,))[0])
-        part = fold_column(written, np.zeros(0, np.int32), schema.columns[name].key)
+        part = fold_column(written, np.zeros(0, np.int32), schema.columns[name])
+        domain = schema.domain(name, part.counted.text)
         known = part.value >= 0
-        size = len(part.counted.text)
-        totals.append(np.bincount(part.value[known], weights=count[known], minlength=size).astype(np.int64))
+        totals.append(np.bincount(part.value[known], weights=count[known], minlength=domain.size).astype(np.int64))
         spellings.append(part)
-    domains = tuple(schema.domain(part.counted.name, part.counted.text) for part in spellings)
-    return SensitiveLists(tuple(spellings), domains, tuple(totals))
+        domains.append(domain)
+    return SensitiveLists(tuple(spellings), tuple(domains), tuple(totals))
 
 
 def list_values(counted: DistributedTable, name: str, position: int) -> tuple[Dictionary, npt.NDArray[np.int64]]:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from shoal.errors import TableError
 from shoal.runtime.threads import limit_threads, parallel_map
-from shoal.schema import Domain, Ladder, Schema
+from shoal.schema import Column, Domain, Ladder, Schema
 from shoal.schema.arrow_strings import texts_from_arrow
 from shoal.schema.bound_hierarchy import MissingFromHierarchy
 from shoal.schema.spelling import READ_AS_MISSING
@@ -65,7 +65,8 @@ class Spellings:
     written, counted
         Its distinct values as written, and one of them for each counted value.
     value
-        int32 (size,): the counted value of each code of ``written``; -1 is missing.
+        int32 (size,): the counted value of each code of ``written``; -1 is missing. Where missing values are harmless,
+        they have a code of their own, after those of the counted values.
     codes
         int32 (n,): the cells, as codes of ``written``.
     """
@@ -78,7 +79,8 @@ class Spellings:
     @property
     def folded(self) -> int:
         """The number of spellings that were counted as another one."""
-        return int((self.value >= 0).sum()) - len(self.counted.text)
+        values = len(self.counted.text)
+        return int(((self.value >= 0) & (self.value < values)).sum()) - values
 
     @property
     def read_as_missing(self) -> int:
@@ -206,7 +208,7 @@ def read_frequency_set(
         coded = parallel_map(lambda column: encode_column(*column), columns)
     q = len(schema.quasi_identifiers)
     quasi = tuple(dictionary for dictionary, _ in coded[:q])
-    spellings = tuple(fold_column(written, codes, schema.columns[written.name].key) for written, codes in coded[q:])
+    spellings = tuple(fold_column(written, codes, schema.columns[written.name]) for written, codes in coded[q:])
     sensitive = tuple(part.counted for part in spellings)
     codes = _matrix([code for _, code in coded[:q]], len(count))
     secrets = _matrix([part.value[part.codes] for part in spellings], len(count))
@@ -232,7 +234,7 @@ def read_frequency_set(
     return found.select(order, count[order])
 
 
-def fold_column(written: Dictionary, codes: npt.NDArray[np.int32], key: Callable[[str], str | None]) -> Spellings:
+def fold_column(written: Dictionary, codes: npt.NDArray[np.int32], column: Column) -> Spellings:
     """Merge the spellings of a sensitive column.
 
     Costs one key per distinct value of text. NaN is missing.
@@ -240,6 +242,7 @@ def fold_column(written: Dictionary, codes: npt.NDArray[np.int32], key: Callable
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    key: Callable[[str], str | None] = column.key
     value = np.arange(written.size, dtype=np.int32)
     counted = written
     folds = pa.types.is_string(written.values.type) or pa.types.is_large_string(written.values.type)
@@ -260,6 +263,8 @@ def fold_column(written: Dictionary, codes: npt.NDArray[np.int32], key: Callable
             texts = tuple(written.text[position] for position in first)
             counted = Dictionary(written.name, written.position, values, texts, missing)
     value[len(written.text) :] = -1
+    if column.missing == "not applicable":
+        value[value < 0] = len(counted.text)
     return Spellings(written, counted, value, codes)
 
 

@@ -52,6 +52,30 @@ class Histogram:
         """The group of each entry."""
         return np.repeat(np.arange(len(self.known)), self.distinct)
 
+    @property
+    def harmful(self) -> Histogram:
+        """The histogram without harmless values; rows with them stay known."""
+        if self.domain.harmless is None:
+            return self
+        remains = ~self.domain.harmless[self.value]
+        start = np.concatenate([[0], np.cumsum(remains)])[self.start].astype(np.int64)
+        return replace(self, start=start, value=self.value[remains], count=self.count[remains])
+
+    @property
+    def has_harmless(self) -> npt.NDArray[np.bool_]:
+        """Return the groups with a member of harmless values only, bool (g,)."""
+        return sum_by(self.harmful.owner, self.harmful.count, len(self.known)) < self.known
+
+    def different_harmful(self, limit: int, labels: npt.NDArray[np.int32] | None = None) -> npt.NDArray[np.int64]:
+        """Count the distinct harmful values, or labels of them, of each group.
+
+        A group with a member whose values are all harmless has ``limit``: nobody learns of anybody there that one of
+        some harmful values applies. Without harmless values it is :meth:`different`.
+        """
+        if self.domain.harmless is None:
+            return self.different(limit, labels)
+        return np.where(self.has_harmless, limit, self.harmful.different(limit, labels))
+
     def different(self, limit: int, labels: npt.NDArray[np.int32] | None = None) -> npt.NDArray[np.int64]:
         """Count the distinct values, or labels of values, of each group.
 

@@ -8,7 +8,8 @@ are exact. Two figures are not sums over values and are computed from the people
   knowledge that a person is in a group with p = 2 must not reveal a value that all of them have;
 * a person weighs as much as the lightest of his or her values.
 
-People without a known value count for the group's size only.
+People without a known value count for the group's size only. A person with a harmful value and a harmless one has the
+harmful one only.
 """
 
 from __future__ import annotations
@@ -53,6 +54,26 @@ class PeopleHistogram(Histogram):
 
     member: npt.NDArray[np.int64]
     sets: ValueSets
+
+    @property
+    @override
+    def harmful(self) -> Histogram:
+        if self.domain.harmless is None:
+            return self
+        remains = ~self.domain.harmless[self.sets.value]
+        start = np.concatenate([[0], np.cumsum(remains)])[self.sets.start].astype(np.int64)
+        return replace(super().harmful, sets=ValueSets(start, self.sets.value[remains]))  # type: ignore[call-arg]
+
+    @property
+    @override
+    def has_harmless(self) -> npt.NDArray[np.bool_]:
+        harmless = self.domain.harmless
+        assert harmless is not None
+        found = np.zeros(len(self.known), np.bool_)
+        known = np.flatnonzero(self.sets.size > 0)
+        # a person has harmful values only, or harmless ones only
+        found[self.member[known[harmless[self.sets.value[self.sets.start[known]]]]]] = True
+        return found
 
     @override
     def different(self, limit: int, labels: npt.NDArray[np.int32] | None = None) -> npt.NDArray[np.int64]:
@@ -204,6 +225,10 @@ def people_of(frequencies: FrequencySet, position: int) -> People:
         known = frequencies.secrets[:, s] >= 0
         width = max(domain.size, 1)
         key = different_keys(person[known] * width + frequencies.secrets[known, s])[0]
+        if domain.harmless is not None:  # a harmless value says nothing of a person who has a harmful one, too
+            harmful = np.zeros(count, np.bool_)
+            harmful[key[~domain.harmless[key % width]] // width] = True
+            key = key[~domain.harmless[key % width] | ~harmful[key // width]]
         start = np.searchsorted(key // width, np.arange(count + 1)).astype(np.int64)
         sets[domain.name] = ValueSets(start, (key % width).astype(np.int32))
     return People(count, sets)

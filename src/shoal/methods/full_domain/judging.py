@@ -89,7 +89,7 @@ class GroupEvaluator:
     def supports(problem: Problem) -> bool:
         """Return whether compiled rules decide all models of the problem."""
         return problem.frequencies.rows < MAX_ROWS and all(
-            part.sizes_only or part.rules_are_exact for part in problem.model.parts
+            part.has_exact_rules(problem.frequencies.domains) for part in problem.model.parts
         )
 
     def begin(self, group: npt.NDArray[np.int64], groups: int, count: npt.NDArray[np.int64]) -> Histograms:

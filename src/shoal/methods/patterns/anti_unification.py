@@ -355,7 +355,10 @@ class AntiUnification(Method):
             for dictionary, published_labels in zip(table.quasi, labels, strict=True)
         }
         for dictionary, codes in zip(table.sensitive, secrets.T, strict=True):
-            values = dictionary.values.take(pa.array([None if code < 0 else int(code) for code in codes], pa.int64()))
+            known = range(len(dictionary.text))
+            values = dictionary.values.take(
+                pa.array([int(code) if code in known else None for code in codes], pa.int64())
+            )
             columns[dictionary.position] = (dictionary.name, values)
         named = dict(column for _, column in sorted(columns.items(), key=lambda item: item[0]))
         facts = PatternFacts(
@@ -614,7 +617,7 @@ def _largest(lifted: _Lifted, labels: Sequence[Sequence[str | None]], secrets: C
     for index in np.argsort(-support, kind="stable")[:MAX_LISTED]:
         published = {name: column[index] for name, column in zip(names, labels, strict=True)}
         shares = {
-            dictionary.name: {dictionary.text[code]: 1.0} if code >= 0 else {}
+            dictionary.name: {dictionary.text[code]: 1.0} if code in range(len(dictionary.text)) else {}
             for dictionary, code in zip(lifted.table.sensitive, secrets[index], strict=True)
         }
         patterns.append(Pattern(published, int(support[index]), shares))

@@ -30,6 +30,8 @@ class SensitiveColumn:
     ----------
     number
         The number of each value, by its text; spellings of one value share a number, missing values have none.
+    missing
+        The number of missing values, where they are harmless values; otherwise None.
     total
         The number of rows that have each value, by value number.
     domain
@@ -41,12 +43,14 @@ class SensitiveColumn:
     number: Mapping[str, int | None]
     total: tuple[int, ...]
     domain: Domain | DeclaredDomain
+    missing: int | None = None
 
     def numbers(self, column: pa.ChunkedArray) -> list[int | None]:
-        """Return the value number of each cell; None is missing."""
+        """Return the value number of each cell; None is missing and unknown."""
         texts, codes = _encode(column)
         number = [None if text is None else self.number[text] for text in texts]
-        return [None if code is None else number[code] for code in codes]
+        found = [None if code is None else number[code] for code in codes]
+        return found if self.missing is None else [self.missing if one is None else one for one in found]
 
 
 @dataclass(frozen=True)
@@ -81,13 +85,16 @@ def _list_values(name: str, position: int, column: pa.ChunkedArray, rows: Any, s
         number[text] = None if found is None else by_key.setdefault(found, len(by_key))
         if len(first) < len(by_key):
             first.append(text)
-    total = [0] * len(first)
+    missing = len(first) if schema.columns[name].missing == "not applicable" else None
+    total = [0] * (len(first) + (missing is not None))
     for code, count in zip(codes, rows.to_pylist(), strict=True):
         cell = None if code is None else texts[code]
         value = None if cell is None else number[cell]
+        if value is None:
+            value = missing
         if value is not None:
             total[value] += count
-    return SensitiveColumn(name, position, number, tuple(total), declared_domain(schema, name, first, key))
+    return SensitiveColumn(name, position, number, tuple(total), declared_domain(schema, name, first, key), missing)
 
 
 def _identity(text: str) -> str:

@@ -8,6 +8,10 @@ entry point of the group ``shoal.definitions``, under the model's name; it canno
 
 A missing value counts in the size of a group and nowhere else. In a group without known values, no model of the column
 holds.
+
+Where the plan calls values harmless, conditions are on the other values. One of p distinct values or categories is met
+by a group with a harmless value; a harmless value weighs 1; shares and rises of harmless values are not bounded, and
+they are in the tail of (c, l)-diversity. Models without a definition for such columns refuse them.
 """
 
 from __future__ import annotations
@@ -91,11 +95,19 @@ def _k_anonymity(model: Any, column: SensitiveColumn | None = None) -> GroupEval
     return evaluate
 
 
+def is_harmless(column: SensitiveColumn | None) -> Callable[[int], bool]:
+    """Return the function that says which values of a column are harmless."""
+    listed = None if column is None else column.domain.harmless
+    return (lambda value: False) if listed is None else (lambda value: bool(listed[value]))
+
+
 def _p_sensitive(model: Any, column: SensitiveColumn) -> GroupEvaluator:
-    """Require at least p distinct values."""
+    """Require at least p distinct values, or a harmless one."""
+    harmless = is_harmless(column)
 
     def evaluate(size: int, value_counts: CountsByValue) -> Verdict:
-        return len(value_counts) >= model.p, (len(value_counts),)
+        found = model.p if any(harmless(value) for value, _ in value_counts) else len(value_counts)
+        return found >= model.p, (found,)
 
     return evaluate
 
@@ -110,9 +122,13 @@ def _weighted(by_category: bool) -> Callable[[Any, SensitiveColumn], GroupEvalua
         category = [int(rank) for rank in column.domain.category]  # type: ignore[union-attr]
         span = column.domain.categories - 1
         least = exact_fraction(model.alpha) * span
+        harmless = is_harmless(column)
+        category = [span if harmless(value) else own for value, own in enumerate(category)]
 
         def evaluate(size: int, value_counts: CountsByValue) -> Verdict:
             kinds = len({category[value] for value, _ in value_counts}) if by_category else len(value_counts)
+            if any(harmless(value) for value, _ in value_counts):
+                kinds = model.p
             units = sum(category[value] * count for value, count in value_counts)
             return kinds >= model.p and units >= least, (kinds, units / span)
 
@@ -128,9 +144,11 @@ def _l_diversity(model: Any, column: SensitiveColumn) -> GroupEvaluator:
     """
     ell = exact_fraction(model.l)
     factor = None if model.c is None else exact_fraction(model.c)
+    harmless = is_harmless(column)
 
     def distinct(size: int, value_counts: CountsByValue) -> Verdict:
-        return len(value_counts) >= ell, (len(value_counts),)
+        found = int(ell) if any(harmless(value) for value, _ in value_counts) else len(value_counts)
+        return found >= ell, (found,)
 
     @cache  # the result depends on the counts only, not on the values
     def entropy_verdict(counts: tuple[int, ...]) -> Verdict:
@@ -147,10 +165,12 @@ def _l_diversity(model: Any, column: SensitiveColumn) -> GroupEvaluator:
 
     def recursive(size: int, value_counts: CountsByValue) -> Verdict:
         assert factor is not None
-        counts = sorted((count for _, count in value_counts), reverse=True)
-        tail = sum(counts[int(ell) - 1 :])
+        counts = sorted((count for value, count in value_counts if not harmless(value)), reverse=True)
+        tail = sum(counts[int(ell) - 1 :]) + sum(count for value, count in value_counts if harmless(value))
         if not tail:
             return False, (math.inf,)
+        if not counts:
+            return True, (0.0,)
         return counts[0] * factor.denominator < factor.numerator * tail, (counts[0] / tail,)
 
     return {"distinct": distinct, "entropy": entropy, "recursive": recursive}[model.kind]
@@ -159,12 +179,13 @@ def _l_diversity(model: Any, column: SensitiveColumn) -> GroupEvaluator:
 def _alpha_k(model: Any, column: SensitiveColumn) -> GroupEvaluator:
     """Require at least k rows, and no value with a share above α."""
     alpha = exact_fraction(model.alpha)
+    harmless = is_harmless(column)
 
     def evaluate(size: int, value_counts: CountsByValue) -> Verdict:
         known = sum(count for _, count in value_counts)
         if not known:
             return False, (size, math.inf)
-        top = max(count for _, count in value_counts)
+        top = max((count for value, count in value_counts if not harmless(value)), default=0)
         return size >= model.k and top * alpha.denominator <= alpha.numerator * known, (size, top / known)
 
     return evaluate
@@ -172,7 +193,10 @@ def _alpha_k(model: Any, column: SensitiveColumn) -> GroupEvaluator:
 
 def _t_closeness(model: Any, column: SensitiveColumn) -> GroupEvaluator:
     """Require an earth mover's distance to the table of at most t."""
-    transport = _ordered_distance(column) if model.distance == "ordered" else _tree_distance(column, model.distance)
+    if column.domain.harmless is not None:
+        transport = _harmful_rise(column)
+    else:
+        transport = _ordered_distance(column) if model.distance == "ordered" else _tree_distance(column, model.distance)
     t, rows = exact_fraction(model.t), sum(column.total)
 
     def evaluate(size: int, value_counts: CountsByValue) -> Verdict:
@@ -187,6 +211,17 @@ def _t_closeness(model: Any, column: SensitiveColumn) -> GroupEvaluator:
 
 
 TransportCost = Callable[[int, CountsByValue], tuple[int, int]]
+
+
+def _harmful_rise(column: SensitiveColumn) -> TransportCost:
+    """Make the sum of the rises of harmful values' shares over the table's."""
+    rows, harmless = sum(column.total), is_harmless(column)
+
+    def transport(known: int, value_counts: CountsByValue) -> tuple[int, int]:
+        rises = (count * rows - column.total[value] * known for value, count in value_counts if not harmless(value))
+        return sum(rise for rise in rises if rise > 0), 1
+
+    return transport
 
 
 def _tree_distance(column: SensitiveColumn, distance: str) -> TransportCost:
@@ -262,8 +297,10 @@ def _ordered_distance(column: SensitiveColumn) -> TransportCost:
 def _delta_disclosure(model: Any, column: SensitiveColumn) -> GroupEvaluator:
     """Require |ln(p/q)| < δ for each value of the table.
 
-    With absent = "ignored" only for each value of the group.
+    With absent = "ignored" only for each value of the group. With harmless values ln(p/q) < δ for the others.
     """
+    harmless = is_harmless(column)
+    one_sided = column.domain.harmless is not None
     below, total, rows = BelowExponential(exact_fraction(model.delta)), column.total, sum(column.total)
     present = sum(count > 0 for count in total)
 
@@ -274,6 +311,8 @@ def _delta_disclosure(model: Any, column: SensitiveColumn) -> GroupEvaluator:
         holds, worst = True, 1.0
         for value, count in value_counts:
             inside, outside = count * rows, total[value] * known
+            if harmless(value) or (one_sided and inside <= outside):
+                continue
             above, under = (inside, outside) if inside > outside else (outside, inside)
             holds = holds and below(above, under)
             worst = max(worst, above / under)
@@ -288,6 +327,7 @@ def _beta_likeness(model: Any, column: SensitiveColumn) -> GroupEvaluator:
     The enhanced kind also requires at most -ln q.
     """
     beta, total, rows = exact_fraction(model.beta), column.total, sum(column.total)
+    harmless = is_harmless(column)
     limits = [_LogarithmBound(rows, count) for count in total] if model.kind == "enhanced" else None
 
     def evaluate(size: int, value_counts: CountsByValue) -> Verdict:
@@ -298,7 +338,7 @@ def _beta_likeness(model: Any, column: SensitiveColumn) -> GroupEvaluator:
         for value, count in value_counts:
             expected = total[value] * known
             risen = count * rows - expected
-            if risen <= 0:
+            if risen <= 0 or harmless(value):
                 continue
             holds = holds and risen * beta.denominator <= beta.numerator * expected
             worst = max(worst, risen / expected)

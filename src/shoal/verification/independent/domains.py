@@ -29,6 +29,8 @@ class DeclaredDomain:
         Rank of each value from low to high, or None without an order; the number of ranks.
     tree
         The hierarchy of the values, or None.
+    harmless
+        Which values harm nobody, or None where the plan names none; the last value may be that of missing cells.
     """
 
     category: tuple[int, ...] | None
@@ -36,6 +38,7 @@ class DeclaredDomain:
     rank: tuple[int, ...] | None
     rank_count: int
     tree: Any
+    harmless: tuple[bool, ...] | None = None
 
 
 def declared_domain(schema: Schema, name: str, texts: Sequence[str], key: ValueKey) -> DeclaredDomain:
@@ -45,6 +48,8 @@ def declared_domain(schema: Schema, name: str, texts: Sequence[str], key: ValueK
     """
     column = schema.columns[name]
     category, categories = None, 0
+    if column.harmless or column.missing == "not applicable":
+        return _domain_with_harmless_values(column, name, texts, key)
     if column.categories is not None:
         categories = len(column.categories.classes)
         pairs = [(text, index) for index, members in enumerate(column.categories.classes) for text in members]
@@ -57,6 +62,24 @@ def declared_domain(schema: Schema, name: str, texts: Sequence[str], key: ValueK
         rank, rank_count = _rank_numbers(texts)
     tree = schema.domain(name, texts).tree if column.hierarchy is not None else None
     return DeclaredDomain(category, categories, rank, rank_count, tree)
+
+
+def _domain_with_harmless_values(column: Any, name: str, texts: Sequence[str], key: ValueKey) -> DeclaredDomain:
+    """Find harmless values, and the categories of the others.
+
+    Of harmless values the category does not matter. They have no rank and no tree: no model uses these with them.
+    """
+    listed = {key(text) for text in column.harmless}
+    harmless = [key(text) in listed for text in texts]
+    category, categories = None, 0
+    if column.categories is not None:
+        categories = len(column.categories.classes)
+        pairs = [(text, index) for index, members in enumerate(column.categories.classes) for text in members]
+        category = _find(name, "category", texts, pairs, key)
+    if column.missing == "not applicable":
+        harmless.append(True)
+        category = None if category is None else (*category, 0)
+    return DeclaredDomain(category, categories, None, 0, None, tuple(harmless))
 
 
 def _find(

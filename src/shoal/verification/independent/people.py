@@ -3,7 +3,8 @@
 A group is the set of the people who have a row in it, and a person has the set of all known values of his or her rows
 in the source. The number of distinct values is the size of a minimum hitting set: the fewest values such that every
 person has one of them. The weight of a person is that of the lightest value. For shares, each person counts once,
-divided equally among his or her values, over a common denominator that makes all parts integers.
+divided equally among his or her values, over a common denominator that makes all parts integers. Harmless values count
+for people only who have no harmful one; a group with such a person needs no hitting set.
 
 Where rows of a person can be linked, the people who share some known rows of a person, or all of them, are a group too.
 They are found here with tuples and dictionaries, person by person.
@@ -29,7 +30,7 @@ from shoal.verification.independent.counting import (
     list_groups,
     list_sensitive_columns,
 )
-from shoal.verification.independent.definitions import DEFINITIONS, Definition, Verdict, exact_fraction
+from shoal.verification.independent.definitions import DEFINITIONS, Definition, Verdict, exact_fraction, is_harmless
 from shoal.verification.independent.judge import PEOPLE_PER_PERSON, ModelEvaluation, TableEvaluation, columns_needed
 
 if TYPE_CHECKING:
@@ -188,7 +189,9 @@ def _values(people: Sequence[Any], column: SensitiveColumn, cells: pa.ChunkedArr
         own = found.setdefault(int(person), set())
         if value is not None:
             own.add(value)
-    return {person: frozenset(values) for person, values in found.items()}
+    harmless = is_harmless(column)
+    harmful = {person: frozenset(value for value in values if not harmless(value)) for person, values in found.items()}
+    return {person: harmful[person] or frozenset(values) for person, values in found.items()}
 
 
 def _combine_verdicts(definition: Definition, model: Any, found: Sequence[Verdict]) -> ModelEvaluation:
@@ -203,9 +206,9 @@ def _make_people_evaluator(
     definition: Definition, model: Any, column: SensitiveColumn, value_sets: Sequence[Values]
 ) -> PeopleEvaluator:
     if model.name == "p-sensitive":
-        return _distinct_evaluator(int(model.p))
+        return _distinct_evaluator(int(model.p), column)
     if model.name == "l-diversity" and model.kind == "distinct":
-        return _distinct_evaluator(int(exact_fraction(model.l)))
+        return _distinct_evaluator(int(exact_fraction(model.l)), column)
     if model.name in ("p-alpha-sensitive", "p-plus-alpha-sensitive"):
         return _weighted_evaluator(model, column)
     parts = math.lcm(*map(len, value_sets))
@@ -224,14 +227,15 @@ def _share_counts(sets: Sequence[Values], parts: int) -> CountsByValue:
     return tuple(sorted(counts.items()))
 
 
-def _distinct_evaluator(least: int) -> PeopleEvaluator:
+def _distinct_evaluator(least: int, column: SensitiveColumn) -> PeopleEvaluator:
     """Make an evaluator that requires a hitting set of ``least`` values.
 
     Figures above ``least`` are reported as ``least``.
     """
+    harmless = is_harmless(column)
 
     def evaluate(size: int, sets: Sequence[Values]) -> Verdict:
-        found = _min_hitting_set(set(sets), least)
+        found = least if any(all(map(harmless, values)) for values in sets) else _min_hitting_set(set(sets), least)
         return found >= least, (found,)
 
     return evaluate
@@ -241,10 +245,15 @@ def _weighted_evaluator(model: Any, column: SensitiveColumn) -> PeopleEvaluator:
     category = [int(rank) for rank in column.domain.category]  # type: ignore[union-attr]
     span = column.domain.categories - 1
     by_category = model.name == "p-plus-alpha-sensitive"
+    harmless = is_harmless(column)
+    category = [span if harmless(value) else own for value, own in enumerate(category)]
 
     def evaluate(size: int, sets: Sequence[Values]) -> Verdict:
         kinds = [frozenset(category[value] for value in values) for values in sets]
-        found = _min_hitting_set(set(kinds if by_category else sets), int(model.p))
+        if any(all(map(harmless, values)) for values in sets):
+            found = int(model.p)
+        else:
+            found = _min_hitting_set(set(kinds if by_category else sets), int(model.p))
         units = sum(map(min, kinds))
         return found >= model.p and units >= exact_fraction(model.alpha) * span, (found, units / span)
 
