@@ -26,6 +26,7 @@ from shoal.errors import InfeasibleError, PlanError
 from shoal.methods import FullDomain
 from shoal.models import make_model
 from shoal.pipeline import run as pipeline
+from shoal.pipeline.check import check
 from shoal.plan.coerce import ColumnLike, ModelsLike, as_column, as_models
 from shoal.plan.plan import Plan, build_hierarchy
 from shoal.schema import TOP, Column, Role, Schema
@@ -163,7 +164,7 @@ class Anonymizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
             released = pa.table(
                 {name: pa.array(cells, pa.string()) for name, cells in zip(names, recoded, strict=True)}
             )
-            result = pipeline.check(released, self.plan_.models, quasi_identifiers=names)
+            result = check(released, self.plan_.models, quasi_identifiers=names)
             if not result.holds:
                 raise InfeasibleError(
                     "table.learned-levels-fail", failing=result.failing_groups, groups=result.groups, rows=result.rows

@@ -35,7 +35,8 @@ from shoal.io.formats.sandbox import load_in_sandbox
 from shoal.methods import METHODS, Method
 from shoal.models import Known, Model, combine, make_model, partial_knowledge_models
 from shoal.models.base import SensitiveModel
-from shoal.pipeline.run import anonymize, check
+from shoal.pipeline.check import check
+from shoal.pipeline.run import anonymize
 from shoal.plan.plan import Plan
 from shoal.runtime.validation import build_from_section
 from shoal.schema import TOP, BaseHierarchy, Categories, Column, Role, Schema, Tree, Widths

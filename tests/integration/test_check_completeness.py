@@ -11,7 +11,7 @@ import pytest
 
 import shoal
 from shoal.cli.app import run
-from shoal.pipeline import run as pipeline
+from shoal.pipeline import check as pipeline
 
 TWO_PATIENTS = pa.table({"patient": [1] * 5 + [2] * 5, "age": ["20..29"] * 10, "illness": ["flu", "gout"] * 5})
 PLAN = {

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import shoal
 from shoal.errors import ShoalError
 from shoal.io.engines.base import EngineSettings
-from shoal.pipeline import run as pipeline
+from shoal.pipeline import check as pipeline
 
 IN_MEMORY = st.one_of(
     st.lists(st.sampled_from(["a", "b", "7", "07", "", None]), min_size=1, max_size=30).map(

@@ -462,7 +462,7 @@ def test_internal_error_names_its_kind_without_data(
 def test_interrupt(
     tmp_path: Path, shoal: Shoal, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
-    from shoal.pipeline import run as pipeline
+    from shoal.pipeline import file_sinks
 
     def interrupt(*_: Any, **__: Any) -> None:
         signal.raise_signal(signal.SIGINT)
@@ -471,7 +471,7 @@ def test_interrupt(
     # a process started in the background may ignore Ctrl-C
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     request.addfinalizer(lambda: signal.signal(signal.SIGINT, handler))
-    monkeypatch.setattr(pipeline, "check_output", interrupt)
+    monkeypatch.setattr(file_sinks, "check_output", interrupt)
     before = contents(tmp_path)
     done = shoal("release", "plan.toml", "--json")
     assert_refused(done, 130, "Interrupted")

@@ -27,7 +27,8 @@ from shoal.errors import InputError, PlanError, TableError
 from shoal.io.engines.base import Source
 from shoal.io.engines.duckdb import DuckDBEngine
 from shoal.io.formats.csv_dialect import CsvFormat
-from shoal.pipeline.run import anonymize, check, release
+from shoal.pipeline.check import check
+from shoal.pipeline.run import anonymize, release
 from shoal.runtime.scratch import make_scratch
 
 Read = tuple[tuple[str, ...], list[list[Any]]]

@@ -10,7 +10,7 @@ import pytest
 
 import shoal
 from shoal.io.engines.duckdb import frame_to_arrow
-from shoal.pipeline import run as pipeline
+from shoal.pipeline import sinks
 
 pd = pytest.importorskip("pandas")
 LARGE = 2**53
@@ -80,14 +80,14 @@ def test_person_column_is_dropped_from_the_verified_frame(number):
 
 def test_conversion_that_merges_values_is_noticed(monkeypatch):
     """A frame that differs from the verified table is not returned."""
-    convert = pipeline._convert_like
+    convert = sinks.convert_like
 
     def lossy(table, frame):
         converted = convert(table, frame)
         converted["code"] = 1
         return converted
 
-    monkeypatch.setattr(pipeline, "_convert_like", lossy)
+    monkeypatch.setattr(sinks, "convert_like", lossy)
     with pytest.raises(shoal.ShoalError, match="p-sensitive"):
         shoal.anonymize(_table().drop_columns(["who"]).to_pandas(), PLAN)
 

@@ -30,8 +30,10 @@ from shoal.io.formats import STANDARD
 from shoal.io.formats.compression import unpack_to_file
 from shoal.io.formats.csv_dialect import CsvFormat
 from shoal.io.formats.urls import address_of
+from shoal.io.frames import as_arrow
 from shoal.io.publish import check_target, write_text_atomic
 from shoal.pipeline import run as pipeline
+from shoal.pipeline.check import check as check_table
 from shoal.plan.coerce import ColumnLike, ColumnsLike, EngineLike, MethodLike, ModelsLike, as_engine
 from shoal.plan.plan import Plan, PlanLike, as_plan
 from shoal.plan.review import Recipient
@@ -85,7 +87,7 @@ def _with_progress(function: Callable[Parameters, Result]) -> Callable[Parameter
     return wrapper
 
 
-check = _with_progress(pipeline.check)
+check = _with_progress(check_table)
 minimal_recodings = _with_progress(pipeline.minimal_recodings)
 
 
@@ -250,9 +252,12 @@ def anonymize(
         missing,
         seed,
     )
+    if isinstance(data, str | Path):
+        raise PlanError("table.not-a-frame")
+    content = as_arrow(data)  # once: it is profiled, read and released
     notes: tuple[Mapping[str, str], ...] = ()
     if plan is None:
-        chosen, notes = plan_for(data, keywords)
+        chosen, notes = plan_for(content, keywords)
     elif keywords.is_empty:
         chosen = as_plan(plan)
     else:
@@ -260,7 +265,7 @@ def anonymize(
     for note in notes:
         warnings.warn(note["text"], ShoalWarning, stacklevel=2)
     with show_progress(progress) as show:
-        return Release.of(replace(pipeline.anonymize(data, chosen, progress=show), notes=notes))
+        return Release.of(replace(pipeline.anonymize(data, chosen, content=content, progress=show), notes=notes))
 
 
 @dataclass(frozen=True)

@@ -72,7 +72,10 @@ class Keywords:
 
 
 def plan_for(data: Any, keywords: Keywords) -> tuple[Plan, tuple[Note, ...]]:
-    """Build the plan of keywords for a table, and notes on its decisions."""
+    """Build the plan of keywords for a table, and notes on its decisions.
+
+    ``data`` is an Arrow table or a Spark frame.
+    """
     named = _named_columns(keywords)
     table = _read_columns(data)
     require_columns(table, tuple(named))
@@ -122,8 +125,6 @@ def _column_of(role: Role, given: ColumnLike) -> Column:
 
 def _read_columns(data: Any) -> Relation:
     """Read the column names of a table."""
-    if isinstance(data, str | Path):
-        raise PlanError("table.not-a-frame")
     with open_engine(None, data) as engine:
         return engine.read(Source(frame=data))
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from shoal.errors import PlanError
-from shoal.pipeline import run as pipeline
+from shoal.pipeline.save import save
 from shoal.render import Page
 from shoal.report import render, render_internal
 from shoal.results.release import ReleaseResult
@@ -72,4 +72,4 @@ class Release(ReleaseResult[Table]):
         .parquet. With ``internal_report``, a report for the owner is written too (released.internal.html).
         """
         path = Path(folder) / name
-        return Release.of(pipeline.save(self, path, overwrite=overwrite, internal_report=internal_report))
+        return Release.of(save(self, path, overwrite=overwrite, internal_report=internal_report))

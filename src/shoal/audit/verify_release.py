@@ -21,7 +21,7 @@ from shoal.io.engines.base import EngineSettings, Source
 from shoal.io.formats.csv_dialect import RELEASED
 from shoal.io.publish import certificate_of, report_of, sha256_of, size_of
 from shoal.models import partial_knowledge_models
-from shoal.pipeline.run import check
+from shoal.pipeline.check import check
 from shoal.plan.plan import Plan
 from shoal.render.summary import Displayable, Grid, Summary
 from shoal.results.public_plan import public_plan

@@ -91,9 +91,9 @@ def _check(number: int, claims: list[str]) -> dict[str, Any]:
     import pyarrow as pa
 
     from shoal.datasets.patients import CATEGORIES, COLUMNS, TABLES
-    from shoal.pipeline import run as pipeline
+    from shoal.pipeline.check import check
     from shoal.schema import Column, Role
 
     table = pa.table(dict(zip(COLUMNS, map(list, zip(*TABLES[number], strict=True)), strict=True)))
     condition = Column(Role.SENSITIVE, categories=CATEGORIES)
-    return pipeline.check(table, claims, quasi_identifiers=COLUMNS[:3], sensitive={"condition": condition}).to_dict()
+    return check(table, claims, quasi_identifiers=COLUMNS[:3], sensitive={"condition": condition}).to_dict()

@@ -17,7 +17,8 @@ from shoal.models import KAnonymity, Model, PAlphaSensitive, PPlusAlphaSensitive
 from shoal.papers.clique_reduction import reduction_section
 from shoal.papers.page import Section
 from shoal.papers.sources import ADULT_COLUMNS, adult, adult_schema, arx_schema, missing_data, with_condition
-from shoal.pipeline.run import anonymize, check, minimal_recodings
+from shoal.pipeline.check import check
+from shoal.pipeline.run import anonymize, minimal_recodings
 from shoal.plan.plan import Plan
 from shoal.report.line_chart import line_chart
 from shoal.schema import Column, Prefix, Role, Schema

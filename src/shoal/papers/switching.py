@@ -16,7 +16,8 @@ from shoal.methods import FullDomain, Levels, Method, Switching, TopDown
 from shoal.models import KAnonymity, Model, PPlusAlphaSensitive, PSensitive
 from shoal.papers.page import Section
 from shoal.papers.sources import adult, adult_schema, missing_data, with_condition
-from shoal.pipeline.run import anonymize, check
+from shoal.pipeline.check import check
+from shoal.pipeline.run import anonymize
 from shoal.plan.plan import Plan
 from shoal.report.line_chart import line_chart
 from shoal.schema import Column, Cuts, Prefix, Role, Schema, Tree

@@ -15,12 +15,26 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from shoal.schema import Role, Schema
 from shoal.verification.check import CheckResult
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 RELATIVE_TOLERANCE = 1e-9  # relative difference that a sum in another order may cause
+
+
+def identify(table: Any, schema: Schema) -> Any:
+    """Return what identifies the promised columns of a table in memory.
+
+    ``table`` is an Arrow table, or a Spark frame: that does not change, and stands for itself.
+    """
+    import pyarrow as pa
+
+    if not isinstance(table, pa.Table):
+        return table
+    promised = [name for name, column in schema.columns.items() if column.role is not Role.OTHER]
+    return content_digest(table, [name for name in promised if name in table.column_names])
 
 
 def content_digest(table: pa.Table, names: Sequence[str]) -> str:

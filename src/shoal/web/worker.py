@@ -236,11 +236,12 @@ def check(job: Job, progress: EventWriter) -> dict[str, Any]:
     """Count the rows that fail the plan's models, and dry-run the plan."""
     from shoal.io.engines import open_engine
     from shoal.io.engines.base import Source as Table
-    from shoal.pipeline import run as pipeline
+    from shoal.pipeline.check import check as check_table
+    from shoal.pipeline.run import dry_run
 
     plan, source = _read(job)
     person = plan.schema.person
-    answer = pipeline.check(source, plan=plan, person=person, progress=progress).to_dict()
+    answer = check_table(source, plan=plan, person=person, progress=progress).to_dict()
     progress.report_partial(answer)
     small = replace(plan, method=plan.method.dry_run_variant())
     sampled = answer["rows"] > MAX_DRY_RUN_ROWS
@@ -249,8 +250,8 @@ def check(job: Job, progress: EventWriter) -> dict[str, Any]:
             rows = engine.sample(engine.read(source), MAX_DRY_RUN_ROWS)
         small = replace(small, source=Table(frame=rows, time_zone=source.time_zone))
     try:
-        dry_run = pipeline.dry_run(small, progress=progress).to_dict()
-        answer["rehearsal"] = {key: dry_run.get(key) for key in ("rows", "released", "suppressed", "groups", "loss")}
+        rehearsed = dry_run(small, progress=progress).to_dict()
+        answer["rehearsal"] = {key: rehearsed.get(key) for key in ("rows", "released", "suppressed", "groups", "loss")}
         answer["rehearsal"]["sampled"] = sampled
     except InfeasibleError as error:
         # the whole table may have larger groups than the sample
