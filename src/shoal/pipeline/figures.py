@@ -8,7 +8,7 @@ from typing import Any
 
 from shoal import __version__
 from shoal.io.engines import runs_on_spark
-from shoal.io.engines.base import Engine, Relation, Source
+from shoal.io.engines.base import Engine, Source
 from shoal.io.formats.csv_dialect import CsvFormat, detect
 from shoal.models import partial_knowledge_models
 from shoal.pipeline.decide import Decided, StepTimer
