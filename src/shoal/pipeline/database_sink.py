@@ -15,7 +15,7 @@ from shoal.io.formats.postgres import Postgres, TableName
 from shoal.io.publish import check_target, write_text_atomic
 from shoal.pipeline.decide import Decided
 from shoal.pipeline.file_sinks import writer_options
-from shoal.pipeline.sinks import Documents, Published, Staged
+from shoal.pipeline.sinks import Documents, PublishedRelease, Staged
 from shoal.results.saved_table import sorted_rows_digest
 from shoal.runtime import signals
 
@@ -103,7 +103,7 @@ class DatabaseSink:
             "content_sha256": sorted_rows_digest(stored),
         }
 
-    def publish(self, documents: Documents) -> Published:
+    def publish(self, documents: Documents) -> PublishedRelease:
         """Commit the table and its certificate."""
         assert self._server is not None
         assert self._target is not None
@@ -113,4 +113,4 @@ class DatabaseSink:
         self._server.publish(self._stage, self._target, certificate)
         if self.certificate_file is not None:
             write_text_atomic(self.certificate_file, certificate)
-        return Published(documents.certificate)
+        return PublishedRelease(documents.certificate)

@@ -127,7 +127,7 @@ class Decided:
     pseudonyms
         Pseudonyms of people (v, label), if they are published.
     linking_columns
-        Published columns that are constant within persons and differ between people, with figures.
+        PublishedRelease columns that are constant within persons and differ between people, with figures.
     repeating_identifiers
         Identifiers that may belong to people with several rows, if the plan has no person column.
     bound

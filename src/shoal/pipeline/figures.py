@@ -82,7 +82,7 @@ def collect_figures(plan: Plan, decided: Decided, checked: CheckResult, extra: M
     return content
 
 
-def measure_exposure(engine: Engine, decided: Decided, timer: StepTimer) -> dict[str, Any]:
+def exposure_figures(engine: Engine, decided: Decided, timer: StepTimer) -> dict[str, Any]:
     """Measure the exposure, in a tenth of the time of the release so far."""
     so_far = sum(timer.seconds.values())
     with timer("measuring exposure"):

@@ -1,4 +1,4 @@
-"""Releases that are files: at a path, in an object store, on standard output.
+"""Sinks that stage a file: paths, object stores, standard output.
 
 Each is staged as a file of a private folder, and read back from it.
 """
@@ -35,7 +35,7 @@ from shoal.io.publish import (
     staging,
 )
 from shoal.pipeline.decide import Decided
-from shoal.pipeline.sinks import Documents, Published, Staged
+from shoal.pipeline.sinks import Documents, PublishedRelease, Staged
 from shoal.results.signatures import ROLES, signature_of
 from shoal.runtime import signals
 from shoal.runtime.scratch import make_scratch
@@ -111,13 +111,13 @@ class StagedFile:
 
     @property
     def _is_changed(self) -> bool:
-        """Whether cells or names were changed for spreadsheets."""
+        """Return whether cells or names were changed for spreadsheets."""
         made = self._neutralized
         return made is not None and bool(made.undo or made.columns != made.table.columns)
 
     @property
     def output(self) -> dict[str, Any]:
-        """What the certificate says about the file."""
+        """Name, size and digest of the file, for the certificate."""
         return {"name": self.name, "bytes": size_of(self.path), "sha256": self.sha256}
 
 
@@ -183,7 +183,7 @@ class _FolderSink:
 
 @dataclass
 class FileSink(_FolderSink):
-    """A file and its documents, which are moved to their paths in one transaction.
+    """A file and its documents, moved to their paths in one transaction.
 
     Attributes
     ----------
@@ -210,7 +210,7 @@ class FileSink(_FolderSink):
 
     @property
     def has_report(self) -> bool:
-        """Whether the facts of a report are collected."""
+        """Return whether the facts of a report are collected."""
         return self.report or self.internal_report
 
     def __enter__(self) -> Self:
@@ -223,7 +223,7 @@ class FileSink(_FolderSink):
         self._file = StagedFile(folder / f"table{suffix}", folder / f"people{suffix}", self.name or self.path.name)
         return self
 
-    def publish(self, documents: Documents) -> Published:
+    def publish(self, documents: Documents) -> PublishedRelease:
         """Move the table and its documents to their paths; the certificate last."""
         path = self.path
         texts: dict[Path, str] = {}
@@ -239,7 +239,7 @@ class FileSink(_FolderSink):
         previous = (*release_paths(path)[1:], *(signature_of(path, role) for role in ROLES))
         outdated = [target for target in previous if target not in texts and target.resolve() not in used]
         publish((self.file.path, path), others, outdated, overwrite=self.overwrite, sha256=self.file.sha256)
-        return Published(documents.certificate, path=path)
+        return PublishedRelease(documents.certificate, path=path)
 
 
 @dataclass
@@ -254,7 +254,7 @@ class StoreSink(_FolderSink):
 
     @property
     def has_report(self) -> bool:
-        """Whether the facts of a report are collected."""
+        """Return whether the facts of a report are collected."""
         return self.report
 
     def __enter__(self) -> Self:
@@ -268,7 +268,7 @@ class StoreSink(_FolderSink):
         self._file = StagedFile(objects / self.path.name, people, self.name)
         return self
 
-    def publish(self, documents: Documents) -> Published:
+    def publish(self, documents: Documents) -> PublishedRelease:
         """Upload table and report, then the certificate that names them."""
         assert self._store is not None
         files = [self.file.path]
@@ -281,7 +281,7 @@ class StoreSink(_FolderSink):
         with signals.defer_signals():
             self._store.seal(certificate.to_json(), objects, overwrite=self.overwrite)
             published.append(self.path)
-        return Published(certificate, path=self.path.parent / objects[0]["name"])
+        return PublishedRelease(certificate, path=self.path.parent / objects[0]["name"])
 
 
 @dataclass
@@ -298,7 +298,7 @@ class StandardOutputSink(_FolderSink):
         self._file = StagedFile(folder / "table.csv", folder / "people.csv", str(STANDARD))
         return self
 
-    def publish(self, documents: Documents) -> Published:
+    def publish(self, documents: Documents) -> PublishedRelease:
         """Write the bytes of the verified file."""
         try:
             for part in parts_of(self.file.path):
@@ -307,4 +307,4 @@ class StandardOutputSink(_FolderSink):
             sys.stdout.flush()
         except BrokenPipeError:
             raise OutputError("output.standard-output-closed") from None
-        return Published(documents.certificate, path=STANDARD)
+        return PublishedRelease(documents.certificate, path=STANDARD)

@@ -23,7 +23,7 @@ from shoal.io.frames import as_arrow
 from shoal.methods import FullDomain
 from shoal.methods.full_domain.minimal import MinimalRecoding, list_minimal
 from shoal.pipeline.decide import FrequencyCache, StepTimer, decide, encode
-from shoal.pipeline.figures import collect_figures, measure_exposure, original_table
+from shoal.pipeline.figures import collect_figures, exposure_figures, original_table
 from shoal.pipeline.plan_engine import open_plan_engine
 from shoal.pipeline.sinks import Documents, MemorySink, Sink, Staged
 from shoal.plan.plan import Output, Plan, PlanLike, as_plan
@@ -42,7 +42,7 @@ LossChart = Callable[[Plan, Progress], str]
 
 @dataclass(frozen=True)
 class Extras:
-    """What a release to a file may have besides its table and public documents.
+    """Further documents and comparisons of a release to a file.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class Extras:
 
     @property
     def need_file(self) -> bool:
-        """Whether one is asked for that only a release to a file has."""
+        """Return whether a feature is asked for that only files have."""
         return self.previous is not None or self.save_recoding or self.internal_report
 
 
@@ -136,7 +136,7 @@ def release(
 
 
 def make_sink(plan: Plan, source: Source, output: Output, may_replace: bool, extras: Extras = NO_EXTRAS) -> Sink:
-    """Make the sink of an output; raise if it does not support what is asked for."""
+    """Make the sink of an output; raise if it lacks what is asked for."""
     on_spark = runs_on_spark(plan.engine)
     if output.database is not None:
         if extras.need_file or output.spreadsheet_safe or on_spark:
@@ -190,7 +190,7 @@ def release_to(
                 original = original_table(source, decided)
                 checked = decided.verify(engine, staged.numbered, staged.written, original)
             further = {} if staged.output is None else {"output": staged.output}
-            further |= measure_exposure(engine, decided, timer)
+            further |= exposure_figures(engine, decided, timer)
             if extras.previous is not None:
                 assert staged.path is not None
                 with timer("comparing"):

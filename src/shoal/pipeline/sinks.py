@@ -92,8 +92,8 @@ class Documents:
 
 
 @dataclass(frozen=True)
-class Published:
-    """What a sink has published: the table or its path, and the certificate.
+class PublishedRelease:
+    """PublishedRelease release: the table or its path, and the certificate.
 
     ``verified`` identifies a table in memory; see :class:`shoal.results.release.ReleaseResult`.
     """
@@ -116,7 +116,7 @@ class Sink(Protocol):
 
     @property
     def has_report(self) -> bool:
-        """Whether the facts of a report are collected."""
+        """Return whether the facts of a report are collected."""
         ...
 
     def __enter__(self) -> Self: ...
@@ -136,7 +136,7 @@ class Sink(Protocol):
         """
         ...
 
-    def publish(self, documents: Documents) -> Published:
+    def publish(self, documents: Documents) -> PublishedRelease:
         """Publish the staged table and its documents, whole or not at all."""
         ...
 
@@ -187,11 +187,11 @@ class MemorySink:
         frame = read_frame(self._numbered, published.quasi_identifiers, published.sensitive)
         return Staged(released, numbered, frame)
 
-    def publish(self, documents: Documents) -> Published:
+    def publish(self, documents: Documents) -> PublishedRelease:
         """Hand back the frame that was verified."""
         plan = self._plan
         assert plan is not None
         verified = None
         if needs_original(plan.schema, plan.model, plan.method.wildcard):
             verified = identify(self._content, plan.schema)
-        return Published(documents.certificate, self._released, plan=plan, verified=verified)
+        return PublishedRelease(documents.certificate, self._released, plan=plan, verified=verified)

@@ -250,8 +250,8 @@ def check(job: Job, progress: EventWriter) -> dict[str, Any]:
             rows = engine.sample(engine.read(source), MAX_DRY_RUN_ROWS)
         small = replace(small, source=Table(frame=rows, time_zone=source.time_zone))
     try:
-        rehearsed = dry_run(small, progress=progress).to_dict()
-        answer["rehearsal"] = {key: rehearsed.get(key) for key in ("rows", "released", "suppressed", "groups", "loss")}
+        tried = dry_run(small, progress=progress).to_dict()
+        answer["rehearsal"] = {key: tried.get(key) for key in ("rows", "released", "suppressed", "groups", "loss")}
         answer["rehearsal"]["sampled"] = sampled
     except InfeasibleError as error:
         # the whole table may have larger groups than the sample
