@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
+from datetime import date
 
 import pyarrow as pa
 import pytest
@@ -13,7 +14,14 @@ import shoal
 from shoal.cli.app import app
 from shoal.errors import PlanError
 from shoal.plan.plan import Plan
-from shoal.plan.review import Recipient, Review, digest_of_promise, with_review
+from shoal.plan.review import (
+    Recipient,
+    Review,
+    decisions_about_columns,
+    digest_of_promise,
+    record_review,
+    with_review,
+)
 
 ROWS = 120
 TABLE = pa.table({
@@ -87,3 +95,31 @@ def test_review_needs_reader_and_digest():
     one = {"columns": {"a": {"role": "other"}}, "models": [], "seed": 1}
     assert digest_of_promise(one) == digest_of_promise({**one, "seed": 2})
     assert digest_of_promise(one) != digest_of_promise({**one, "models": [{"name": "k-anonymity", "k": 5}]})
+
+
+MODEL = '[[models]]\nname = "k-anonymity"\nk = 2\n'
+
+
+def test_a_hierarchy_file_counts_by_its_rows(tmp_path):
+    """A plan that moves stays reviewed; a changed file shows."""
+    (tmp_path / "h.csv").write_text("a;x;*\nb;x;*\n")
+    (tmp_path / "below").mkdir()
+    text = '[columns.a]\nrole = "quasi-identifier"\nhierarchy = { csv = "h.csv" }\n' + MODEL
+    reviewed = record_review(text, Plan.from_toml(text, tmp_path), " A. Reader ", date(2026, 11, 18))
+    loaded = Plan.from_toml(reviewed, tmp_path)
+    assert (loaded.review.by, loaded.review.on, loaded.review_status) == ("A. Reader", "2026-11-18", "reviewed")
+    assert Plan.from_toml(reviewed.replace("h.csv", "../h.csv"), tmp_path / "below").review_status == "reviewed"
+    (tmp_path / "h.csv").write_text("a;x;*\nb;y;*\n")
+    assert Plan.from_toml(reviewed, tmp_path).review_status == "changed"
+    with pytest.raises(PlanError) as refusal:
+        record_review(text, loaded, " ", date(2026, 11, 18))
+    assert refusal.value.code == "plan.review-without-name"
+
+
+def test_the_shortest_list_of_decisions_comes_first():
+    roles = {"a": "quasi-identifier", "b": "sensitive", "c": "quasi-identifier", "d": "drop", "e": "drop"}
+    text = "".join(f'[columns.{name}]\nrole = "{role}"\n' for name, role in roles.items())
+    text += '[columns.f]\nrole = "quasi-identifier"\n' + MODEL
+    assert decisions_about_columns(Plan.from_toml(text)) == [
+        ("sensitive", ("b",)), ("drop", ("d", "e")), ("quasi-identifier", ("a", "c", "f")),
+    ]  # fmt: skip

@@ -9,16 +9,6 @@ from typing import Annotated
 
 import typer
 
-QUESTIONS = {
-    "identifier": "names somebody, and is dropped. Is there another?",
-    "person": "says whose rows they are: people are counted. Is it the right one?",
-    "household": "says which household a row belongs to. Is it the right one?",
-    "drop": "is not published. Do readers need it?",
-    "other": "is published as it is. Does it harm nobody, and can no stranger know it?",
-    "sensitive": "must not be learned. Is that all that harms somebody?",
-    "quasi-identifier": "may be known to others, and is protected. Is that all that they may know?",
-}
-
 
 def review(
     plan: Annotated[Path, typer.Argument(help="The plan file (TOML).")],
@@ -35,27 +25,15 @@ def review(
               shoal review plan.toml --by "A. Reader"
     """
     from shoal.cli.console import output, rows_table, safe
-    from shoal.errors import PlanError
     from shoal.io.publish import write_text_atomic
     from shoal.plan.plan import Plan
-    from shoal.plan.review import digest_of_promise, with_review
+    from shoal.plan.review import QUESTIONS, decisions_about_columns, record_review
 
     loaded = Plan.read(plan)
-    columns: dict[str, list[str]] = {}
-    for name, column in loaded.columns.items():
-        columns.setdefault(str(column.role), []).append(name)
-    decisions = sorted(columns.items(), key=lambda entry: len(entry[1]))
+    decisions = decisions_about_columns(loaded)
     status = loaded.review_status or "draft"
     if by is not None:
-        if not by.strip():
-            raise PlanError("plan.review-without-name")
-        recorded = {
-            "status": "reviewed",
-            "by": by.strip(),
-            "on": date.today().isoformat(),
-            "of": digest_of_promise(loaded.to_dict()),
-        }
-        text = with_review(plan.read_text(encoding="utf-8-sig"), recorded)
+        text = record_review(plan.read_text(encoding="utf-8-sig"), loaded, by, date.today())
         status = Plan.from_toml(text, plan.parent).review_status or ""
         write_text_atomic(plan, text)
     if as_json:

@@ -50,7 +50,7 @@ from shoal.plan.coerce import (
     as_models,
     build_model,
 )
-from shoal.plan.review import Recipient, RecipientKind, Review, digest_of_promise
+from shoal.plan.review import Recipient, RecipientKind, Review, digest_of_plan
 from shoal.plan.variables import (
     MISPLACED_VARIABLE_HINT,
     apply_changes,
@@ -295,7 +295,7 @@ class Plan(Displayable, Validated):
         """Status of the review: draft, reviewed, changed; None without one."""
         if self.review is None or self.review.status == "draft":
             return None if self.review is None else "draft"
-        return "reviewed" if self.review.of == digest_of_promise(self.to_dict()) else "changed"
+        return "reviewed" if self.review.of == digest_of_plan(self) else "changed"
 
     @property
     def columns(self) -> Mapping[str, Column]:

@@ -15,10 +15,14 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from datetime import date
+from typing import TYPE_CHECKING, Any, Literal
 
 from shoal.errors import PlanError
 from shoal.runtime.validation import Name, Validated
+
+if TYPE_CHECKING:
+    from shoal.plan.plan import Plan
 
 RecipientKind = Literal["public", "researchers", "colleagues"]
 GROUP_SIZES = {"public": 5, "researchers": 5, "colleagues": 5}
@@ -77,6 +81,46 @@ class Review(Validated):
     def __post_init__(self) -> None:
         if self.status == "reviewed" and not (self.by and self.on and self.of):
             raise PlanError("plan.review-incomplete")
+
+
+QUESTIONS = {
+    "identifier": "names somebody, and is dropped. Is there another?",
+    "person": "says whose rows they are: people are counted. Is it the right one?",
+    "household": "says which household a row belongs to. Is it the right one?",
+    "drop": "is not published. Do readers need it?",
+    "other": "is published as it is. Does it harm nobody, and can no stranger know it?",
+    "sensitive": "must not be learned. Is that all that harms somebody?",
+    "quasi-identifier": "may be known to others, and is protected. Is that all that they may know?",
+}
+"""Question about the columns of each role, for a reader of the plan."""
+
+
+def decisions_about_columns(plan: Plan) -> list[tuple[str, tuple[str, ...]]]:
+    """List roles with their columns for review, the shortest list first."""
+    columns: dict[str, list[str]] = {}
+    for name, column in plan.columns.items():
+        columns.setdefault(str(column.role), []).append(name)
+    return sorted(((role, tuple(names)) for role, names in columns.items()), key=lambda entry: len(entry[1]))
+
+
+def record_review(text: str, plan: Plan, by: str, day: date) -> str:
+    """Return the text of a plan with the review of ``plan``, its contents."""
+    if not by.strip():
+        raise PlanError("plan.review-without-name")
+    of = digest_of_plan(plan)
+    return with_review(text, {"status": "reviewed", "by": by.strip(), "on": day.isoformat(), "of": of})
+
+
+def digest_of_plan(plan: Plan) -> str:
+    """Return the digest of what a review of a plan is about.
+
+    A hierarchy in a file counts by its rows: a plan that moves with its files stays reviewed, and a changed file shows.
+    """
+    document = plan.to_dict()
+    for section, column in zip(document["columns"].values(), plan.columns.values(), strict=True):
+        if getattr(column.hierarchy, "file", None) is not None:
+            section["hierarchy"] = {"table": column.hierarchy.rows}  # type: ignore[union-attr]
+    return digest_of_promise(document)
 
 
 def digest_of_promise(document: Mapping[str, Any]) -> str:

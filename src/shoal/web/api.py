@@ -13,6 +13,7 @@ import os
 import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import asdict, dataclass
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ from shoal.web.file_access import UPLOAD_SUFFIXES, list_folder, sanitize_name
 from shoal.web.plan_edits import apply_changes, locate
 from shoal.web.projects import PLAN_FILE, Project, Projects, open_private
 from shoal.web.request_values import parse_body, parse_count
+from shoal.web.review_views import decision_names
 from shoal.web.runs import Run, Runs
 from shoal.web.security import REPORT_SECURITY_POLICY, TooLong, TooSlow
 from shoal.web.translations import translate_error, translate_sentence
@@ -232,6 +234,23 @@ class Api:
         ):
             changes = [*changes, {"set": ["output", "pseudonym_key"], "value": project.ensure_pseudonym_key()}]
         project.save(apply_changes(project.text, changes, _suggested_hierarchies(project)))
+        return self._plan_response(project, language_of(request))
+
+    async def save_review(self, request: Request) -> Response:
+        """Record a review of the plan that the page displayed.
+
+        ``of`` is the SHA-256 of that plan's text, ``confirmed`` the decisions that were confirmed: all of them.
+        """
+        from shoal.plan.review import record_review
+
+        project = self.project(request)
+        given = await _json_object(request)
+        plan = project.plan()
+        if given.get("of") != project.digest:
+            raise InputError("page.plan-changed-meanwhile")
+        if missing := [name for name in decision_names(plan) if name not in given.get("confirmed", [])]:
+            raise InputError("page.review-not-complete", missing=", ".join(missing))
+        project.save(record_review(project.text, plan, given.get("by", ""), date.today()))
         return self._plan_response(project, language_of(request))
 
     # -- runs --------------------------------------------------------------------------------------
@@ -469,6 +488,9 @@ ENDPOINTS = (
     Endpoint("GET", "/projects/{project}/plan", Api.read_plan, media_type="text/plain"),
     Endpoint("PUT", "/projects/{project}/plan", Api.write_plan, "text/plain"),
     Endpoint("PATCH", "/projects/{project}/plan", Api.change_plan, _fields(changes="array")),
+    Endpoint(
+        "POST", "/projects/{project}/review", Api.save_review, _fields(by="string", of="string", confirmed="array")
+    ),
     Endpoint(
         "POST", "/projects/{project}/runs", Api.start_run,
         _fields(action="string", column="string", release="integer", methods="array", ks="array", seconds="number"),

@@ -23,7 +23,7 @@ from shoal.web.api import Api, language_of
 from shoal.web.file_access import list_folder
 from shoal.web.plan_edits import PlanLocation, locate
 from shoal.web.projects import Project
-from shoal.web.review_views import recipient_choices
+from shoal.web.review_views import recipient_choices, review_of
 from shoal.web.translations import (
     STEPS,
     TEXTS,
@@ -176,7 +176,11 @@ class Pages:
         if error is not None and step in ("columns", "hierarchies", "promise"):
             return "open"
         made = bool(project.releases())
+        reviewed = review_of(project)["status"] if step == "review" else None
+        if reviewed == "changed":
+            return "warning"
         done = {
+            "review": reviewed == "reviewed",
             # a draft is no decision: a step is done once a user has visited it
             **dict.fromkeys(("table", "columns", "hierarchies", "promise"), made or step in project.visited_steps),
             "run": made,
@@ -203,7 +207,9 @@ class Pages:
         made = project.releases()
         current = bool(made) and project.facts(made[-1]).get("of") in (None, project.digest)
         # before a release its inputs, after it its loss and its risk
-        way = ("compare", "attack", "publish") if current else ("columns", "promise", "run")
+        unreviewed = review_of(project)["status"] in ("draft", "changed")
+        before = ("columns", "promise", "review", "run") if unreviewed else ("columns", "promise", "run")
+        way = ("compare", "attack", "publish") if current else before
         return next((step for step in way if step not in project.visited_steps), way[-1])
 
     def _state_sentence(

@@ -138,6 +138,13 @@ class Project:
             return error
         return None
 
+    def plan_or_none(self) -> Any:
+        """Return the plan, or None if it cannot run."""
+        try:
+            return self.plan()
+        except ShoalError:
+            return None
+
     @property
     def lacks_pseudonym_key(self) -> bool:
         """True if neither plan nor environment names a pseudonym key."""

@@ -5,11 +5,24 @@ As in :mod:`shoal.web.view_models`, each function selects what a template displa
 
 from __future__ import annotations
 
+import dataclasses
+import hashlib
 import json
+import re
 from collections.abc import Mapping
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
-from shoal.web.translations import translate
+from starlette.requests import Request
+
+from shoal.formatting import localized
+from shoal.web.projects import Project
+from shoal.web.translations import TEXTS, translate
+
+if TYPE_CHECKING:
+    from shoal.plan.plan import Plan
+
+PROMISE_DECISION = "promise"
+"""The decision about models and recipient, beside those about columns."""
 
 
 def recipient_choices(language: str) -> list[dict[str, str]]:
@@ -68,3 +81,84 @@ def _is_about_health(document: Mapping[str, Any], look: Mapping[str, Any] | None
         column["name"] in sensitive and column.get("topic") in HEALTH_TOPICS
         for column in (look or {}).get("columns", ())
     )
+
+
+def review_step(project: Project, request: Request, language: str) -> dict[str, Any]:
+    """Return the context of the review step: decisions and their record."""
+    from shoal.schema import Role
+
+    plan = project.plan_or_none()
+    decisions = [] if plan is None else list_decisions(plan, language)
+    return {
+        "review": review_of(project),
+        "decisions": decisions,
+        "roles": [str(role) for role in Role],
+        "digest": project.digest,
+    }
+
+
+def review_of(project: Project) -> dict[str, Any]:
+    """Return the status of a plan's review, with reader and day."""
+    plan = project.plan_or_none()
+    status = None if plan is None else plan.review_status
+    found = None if plan is None else plan.review
+    return {"status": status, "by": found and found.by, "on": found and found.on}
+
+
+def decision_names(plan: Plan) -> list[str]:
+    """List the decisions that a reader of a plan has to confirm."""
+    from shoal.plan.review import decisions_about_columns
+
+    return [PROMISE_DECISION, *(role for role, _ in decisions_about_columns(plan))]
+
+
+def list_decisions(plan: Plan, language: str) -> list[dict[str, Any]]:
+    """List the decisions with what each is about, the shortest list first.
+
+    ``id`` changes with the contents, so that a tick does not outlive what it was about.
+    """
+    from shoal.plan.review import decisions_about_columns
+
+    sentences = [model_in_words(model, plan, language) for model in plan.models]
+    sentences += [_key_sentence(key, plan, language) for key in plan.keys]
+    recipient = "" if plan.recipient is None else translate(f"recipient.{plan.recipient.kind}", language)
+    signed = bool(plan.recipient and plan.recipient.signed)
+    found: list[dict[str, Any]] = [
+        {"name": PROMISE_DECISION, "sentences": sentences, "recipient": recipient, "signed": signed, "columns": ()}
+    ]
+    for role, columns in decisions_about_columns(plan):
+        found.append({"name": role, "sentences": [], "columns": columns})
+    for decision in found:
+        decision["id"] = hashlib.sha256(json.dumps(decision).encode()).hexdigest()[:12]
+        decision["step"] = PROMISE_DECISION if decision["name"] == PROMISE_DECISION else "columns"
+    return found
+
+
+def model_in_words(model: Any, plan: Plan, language: str) -> str:
+    """Describe a model of a plan in words, with its parameters."""
+    key = f"promise.{model.name}"
+    if key not in TEXTS:
+        return str(model)
+    sensitive = plan.schema.sensitive
+    values = {part.name: getattr(model, part.name) for part in dataclasses.fields(model)}
+
+    def fill(match: re.Match[str]) -> str:
+        part, value = match[1], values.get(match[1])
+        if part == "unit":
+            return translate("unit.people" if plan.schema.person else "unit.rows", language)
+        if part == "column":
+            return str(value or ", ".join(sensitive) or translate("promise.secret", language))
+        if f"choice.{value}" in TEXTS:
+            return translate(f"choice.{value}", language)
+        return "…" if value is None else localized(str(value), language)
+
+    sentence = re.sub(r"\{(\w+)\}", fill, translate(key, language))
+    known = values.get("known")
+    return sentence if known is None else f"{sentence} {translate('promise.few', language, known=known)}."
+
+
+def _key_sentence(key: Any, plan: Plan, language: str) -> str:
+    unit = translate("unit.people" if plan.schema.person else "unit.rows", language)
+    about = translate("promise.of", language, columns=", ".join(key.columns))
+    least = "" if key.k is None else f": {translate('promise.key.k', language)} {key.k} {unit}"
+    return f"{about}{least}."

@@ -5,6 +5,8 @@ English and German, as in :mod:`shoal.web.translations`.
 
 from __future__ import annotations
 
+from shoal.plan.review import QUESTIONS
+
 REVIEW_TEXTS: dict[str, tuple[str, str]] = {
     "recipient": ("Who receives the table?", "Wer bekommt die Tabelle?"),
     "recipient.about": (
@@ -41,4 +43,52 @@ REVIEW_TEXTS: dict[str, tuple[str, str]] = {
         "Üblich sind dafür mindestens {usual}; der Plan verlangt nur {k}. Eine größere Gruppe schützt besser und verliert mehr Genauigkeit.",
     ),
     "recipient.raise": ("Ask for {usual}", "{usual} verlangen"),
+    "step.review": ("Review", "Durchsicht"),
+    "review.about": (
+        "What only a person can decide, the shortest list first. Tick what is right, and change what is not.",
+        "Was nur ein Mensch entscheiden kann, die kürzeste Liste zuerst. Kreuzen Sie an, was stimmt, und ändern Sie, was nicht stimmt.",
+    ),
+    "review.draft": ("Nobody has reviewed this plan.", "Niemand hat diesen Plan durchgesehen."),
+    "review.none": ("The plan does not say whether it was reviewed.", "Der Plan sagt nicht, ob er durchgesehen wurde."),
+    "review.reviewed": ("Reviewed by {by} on {on}.", "Durchgesehen von {by} am {on}."),
+    "review.changed": (
+        "Changed since the review by {by} on {on}: roles, conditions or the recipient are not what was read.",
+        "Geändert seit der Durchsicht von {by} am {on}: Rollen, Bedingungen oder Empfänger sind nicht mehr, was gelesen wurde.",
+    ),
+    "review.promise": (
+        "Is this what must hold, and is that the recipient?",
+        "Muss das gelten, und stimmt der Empfänger?",
+    ),
+    "review.identifier": (QUESTIONS["identifier"], "nennt jemanden und entfällt. Gibt es noch eine solche Spalte?"),
+    "review.person": (
+        QUESTIONS["person"],
+        "sagt, wessen Zeilen es sind: Gezählt werden Menschen. Ist es die richtige?",
+    ),
+    "review.household": (QUESTIONS["household"], "sagt, zu welchem Haushalt eine Zeile gehört. Ist es die richtige?"),
+    "review.drop": (QUESTIONS["drop"], "wird nicht veröffentlicht. Brauchen Leser sie?"),
+    "review.other": (
+        QUESTIONS["other"],
+        "wird veröffentlicht, wie sie ist. Schadet das niemandem, und kann kein Fremder sie wissen?",
+    ),
+    "review.sensitive": (QUESTIONS["sensitive"], "soll niemand erfahren. Ist das alles, was jemandem schadet?"),
+    "review.quasi-identifier": (
+        QUESTIONS["quasi-identifier"],
+        "können andere wissen, und sie wird geschützt. Ist das alles, was sie wissen können?",
+    ),
+    "review.each": ("Each of these", "Jede davon"),
+    "review.right": ("This is right", "Das stimmt"),
+    "review.change": ("Change it under {step}", "Ändern unter {step}"),
+    "review.role": ("Role of {column}", "Rolle von {column}"),
+    "review.by": ("Your name", "Ihr Name"),
+    "review.by.about": (
+        "Name and day are written into the plan, with a digest of what you have read. They are not published: the certificate only says that the plan was reviewed.",
+        "Name und Tag stehen dann im Plan, mit einer Prüfsumme des Gelesenen. Sie werden nicht veröffentlicht: Das Zertifikat sagt nur, dass der Plan durchgesehen wurde.",
+    ),
+    "review.go": ("Record the review", "Durchsicht festhalten"),
+    "review.warning": (
+        "A release of it works, and its certificate says that it was not reviewed.",
+        "Eine Veröffentlichung ist möglich; ihr Zertifikat sagt, dass er nicht durchgesehen ist.",
+    ),
+    "review.now": ("Review it", "Durchsehen"),
+    "publish.warnings": ("Before you hand it out", "Bevor Sie es ausgeben"),
 }

@@ -15,7 +15,7 @@ from shoal.errors import LANGUAGES, ShoalError
 from shoal.runtime.templates import fill_template
 from shoal.web.texts_review import REVIEW_TEXTS
 
-STEPS = ("table", "columns", "hierarchies", "promise", "run", "explore", "compare", "attack", "publish")
+STEPS = ("table", "columns", "hierarchies", "promise", "review", "run", "explore", "compare", "attack", "publish")
 
 TEXTS: dict[str, tuple[str, str]] = {
     "skip": ("Skip to the content", "Zum Inhalt"),
@@ -1257,6 +1257,16 @@ SENTENCES: tuple[tuple[str, str], ...] = (
     (
         "The output {place} exists. Remove it, choose another name, or allow overwriting (--overwrite).",
         "Die Ausgabe {place} gibt es schon. Entfernen Sie sie, wählen Sie einen anderen Namen, oder kreuzen Sie an, dass sie ersetzt wird.",
+    ),
+    # -- warnings of a release
+    (
+        "The plan is a draft: {since}. Go through it with `shoal review PLAN`; the certificate says that it is so.",
+        "Der Plan ist ein Entwurf: {since}. Sehen Sie ihn durch (Schritt Durchsicht); das Zertifikat sagt es.",
+    ),
+    ("nobody has reviewed it", "niemand hat ihn durchgesehen"),
+    (
+        "its roles or models were changed after the review",
+        "Rollen oder Bedingungen wurden nach der Durchsicht geändert",
     ),
     # -- why a role is suggested
     ("it has no value at all", "sie hat gar keinen Wert"),

@@ -21,7 +21,7 @@ from shoal.web.pictures import draw_heat_map, draw_lattice, minimal_nodes, spark
 from shoal.web.plan_edits import classes_to_text, hierarchy_to_text
 from shoal.web.projects import PLAN_FILE, Project
 from shoal.web.request_values import parse_count
-from shoal.web.review_views import recipient_of
+from shoal.web.review_views import recipient_of, review_of, review_step
 from shoal.web.runs import Run
 from shoal.web.translations import TEXTS, translate
 
@@ -338,6 +338,7 @@ def run(project: Project, request: Request, language: str) -> dict[str, Any]:
             {"number": n, "few": _partial_knowledge(facts), "proof": _proof_of_ncp(facts), **facts} for n, facts in made
         ],
         "digest": project.digest,
+        "review": review_of(project),
     }
 
 
@@ -547,6 +548,7 @@ def _release_view(project: Project, request: Request, action: str) -> dict[str, 
 
 
 VIEW_MODELS: dict[str, Callable[[Project, Request, str], dict[str, Any]]] = {
-    "table": table, "columns": columns, "hierarchies": hierarchies, "promise": promise, "run": run,
+    "table": table, "columns": columns, "hierarchies": hierarchies, "promise": promise,
+    "review": review_step, "run": run,
     "explore": explore, "compare": compare, "attack": attack, "publish": publish,
 }  # fmt: skip

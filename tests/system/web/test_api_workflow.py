@@ -91,7 +91,18 @@ def test_workflow_for_a_table_by_path(server):
     for action in ("compare", "attack"):
         answer = server.act(project, action=action, release=1)
         assert answer["state"] == "done", answer
-    for step in ("table", "columns", "hierarchies", "promise", "run", "explore", "compare", "attack", "publish"):
+    for step in (
+        "table",
+        "columns",
+        "hierarchies",
+        "promise",
+        "review",
+        "run",
+        "explore",
+        "compare",
+        "attack",
+        "publish",
+    ):
         status, _, text = server.ask("GET", f"/p/{project}/{step}")
         assert status == 200, (step, text[:300])
         assert b"<h1>" in text
@@ -773,7 +784,18 @@ def test_workflow_for_a_database(clinic, tmp_path):
         assert server.act(project, action="release")["state"] == "done"
         for action in ("compare", "attack"):
             assert server.act(project, action=action, release=1)["state"] == "done"
-        for step in ("table", "columns", "hierarchies", "promise", "run", "explore", "compare", "attack", "publish"):
+        for step in (
+            "table",
+            "columns",
+            "hierarchies",
+            "promise",
+            "review",
+            "run",
+            "explore",
+            "compare",
+            "attack",
+            "publish",
+        ):
             status, _, text = server.ask("GET", f"/p/{project}/{step}")
             assert status == 200
             seen.append(text.decode())

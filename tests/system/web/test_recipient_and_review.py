@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 
 import pytest
 
+from shoal.plan.plan import Plan
+from shoal.plan.review import QUESTIONS, decisions_about_columns
 from shoal.web.api import Api
 from shoal.web.projects import Projects
 from shoal.web.review_views import recipient_of
@@ -112,3 +115,86 @@ def test_projects_without_a_plan_are_listed_until_they_are_gone(tmp_path):
     projects.remove(project)
     assert projects.list_names() == []
     assert Api(projects, None).draft(projects.open_sample("patients")) is None  # it has a plan
+
+
+def decisions_on(page):
+    return re.findall(r'name="confirmed" value="([\w-]+)"', page)
+
+
+def send_review(server, project, **given):
+    page = page_of(server, project, "review")
+    displayed = {"of": re.search(r'data-of="(\w+)"', page)[1], "confirmed": decisions_on(page), "by": "A. Reader"}
+    status, _, text = server.ask("POST", f"/api/projects/{project}/review", {**displayed, **given})
+    return status, json.loads(text)
+
+
+def test_the_page_lists_the_decisions_of_the_command(server):
+    project = drafted(server, recipient="public")
+    page = page_of(server, project, "review")
+    plan = Plan.from_toml(server.ask("GET", f"/api/projects/{project}/plan")[2].decode())
+    assert decisions_on(page) == ["promise", *(role for role, _ in decisions_about_columns(plan))]
+    for question in (QUESTIONS["sensitive"], QUESTIONS["quasi-identifier"]):
+        assert question in page
+    assert "Nobody has reviewed this plan." in page
+    assert "<strong>The public</strong>" in page
+    assert "Everybody hides among at least 11 rows that look alike." in page
+    german = page_of(server, project, "review", "de")
+    assert "soll niemand erfahren. Ist das alles, was jemandem schadet?" in german
+    assert 'data-option="role" data-column-name="diagnosis"' in page
+
+
+def test_a_review_needs_every_decision_and_the_displayed_plan(server):
+    project = drafted(server, recipient="researchers")
+    before = plan_of(server, project)
+    status, answer = send_review(server, project, confirmed=["promise"])
+    assert status == 422
+    assert "sensitive" in answer["error"]
+    assert send_review(server, project, of="0" * 64)[0] == 422
+    assert send_review(server, project, by=" ")[0] == 422
+    assert plan_of(server, project) == before
+    assert send_review(server, project)[0] == 200
+    plan = plan_of(server, project)
+    assert plan["review"]["status"] == "reviewed"
+    assert plan["review"]["by"] == "A. Reader"
+    assert {key: value for key, value in plan.items() if key != "review"} == {
+        key: value for key, value in before.items() if key != "review"
+    }
+    page = page_of(server, project, "review")
+    assert "Reviewed by A. Reader on" in page
+    assert '<li class="done"><a id="step-review"' in page
+
+
+def test_a_change_after_the_review_is_displayed(server):
+    project = drafted(server, recipient="researchers")
+    send_review(server, project)
+    assert "Nobody has reviewed" not in page_of(server, project, "run")
+    change = {"changes": [{"set": ["models", 0, "k"], "value": 6}]}
+    server.json("PATCH", f"/api/projects/{project}/plan", change)
+    for step in ("review", "run"):
+        assert "Changed since the review by A. Reader" in page_of(server, project, step)
+    assert '<li class="warning"><a id="step-review"' in page_of(server, project, "columns")
+    assert "Geändert seit der Durchsicht von A. Reader" in page_of(server, project, "review", "de")
+
+
+def test_a_release_warns_on_the_page_until_it_is_reviewed(server):
+    project = drafted(server, recipient="researchers")
+    assert "Nobody has reviewed this plan." in page_of(server, project, "run")
+    assert server.act(project, action="release")["state"] == "done"
+    assert "nobody has reviewed it" in page_of(server, project, "publish")
+    assert "niemand hat ihn durchgesehen" in page_of(server, project, "publish", "de")
+    send_review(server, project)
+    assert server.act(project, action="release")["state"] == "done"
+    page = page_of(server, project, "publish")
+    assert "nobody has reviewed it" not in page
+    certificate = next(n for n in server.json("GET", f"/api/projects/{project}/releases/2")["files"] if "certif" in n)
+    written = json.loads(server.ask("GET", f"/api/projects/{project}/releases/2/files/{certificate}")[2])
+    assert written["review"] == {"status": "reviewed"}
+    assert "A. Reader" not in json.dumps(written)
+
+
+def test_a_plan_that_cannot_run_is_not_reviewed(server):
+    project = server.json("POST", "/api/projects", {"sample": "patients"})["project"]
+    assert "does not say whether it was reviewed" in page_of(server, project, "review")
+    server.json("PATCH", f"/api/projects/{project}/plan", {"changes": [{"set": ["models", 0, "k"], "value": 0}]})
+    assert decisions_on(page_of(server, project, "review")) == []
+    assert send_review(server, project)[0] == 422

@@ -134,7 +134,7 @@ function kind(chosen) {
 document.addEventListener("input", (event) => {
   const field = event.target;
   if (field.matches("[data-width]")) bins.slide(field, false);
-  else if (field.matches("#written, #order, #ks, #seconds, #paste, input[data-set], [data-known]")) {
+  else if (field.matches("#written, #order, #ks, #seconds, #paste, #reviewer, input[data-set], [data-known]")) {
     field.dataset.dirty = "yes"; // what is being written is kept while the page is put in anew
   }
   if (field.id === "written") tree.show();
@@ -164,6 +164,16 @@ document.addEventListener("submit", async (event) => {
     const recipient = form.querySelector("[name=recipient]:checked").value;
     const signed = recipient === "colleagues" && document.getElementById("signed").checked;
     await call("POST", here("/draft"), { recipient, signed }).then(() => location.reload(), (error) => refuse(error.message));
+  } else if (form.id === "review-form") {
+    const confirmed = [...form.querySelectorAll("[name=confirmed]:checked")].map((box) => box.value);
+    const by = document.getElementById("reviewer").value;
+    try {
+      refuse("");
+      await call("POST", here("/review"), { by, of: form.dataset.of, confirmed });
+      await refresh();
+    } catch (error) {
+      refuse(error.message);
+    }
   } else if (form.id === "upload-form") {
     const file = document.getElementById("upload").files[0];
     await open("POST", `${prefix}/api/uploads?draft=no&name=${encodeURIComponent(file.name)}`, file, "application/octet-stream");
