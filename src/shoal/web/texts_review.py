@@ -91,4 +91,31 @@ REVIEW_TEXTS: dict[str, tuple[str, str]] = {
     ),
     "review.now": ("Review it", "Durchsehen"),
     "publish.warnings": ("Before you hand it out", "Bevor Sie es ausgeben"),
+    "exposure": ("Who can still be found", "Wer noch zu finden ist"),
+    "exposure.none": (
+        "Whoever knows all {count} columns that others may know finds at least {small} {unit} that fit, for everybody.",
+        "Wer alle {count} Spalten kennt, die andere wissen können, findet zu jeder Person mindestens {small} passende {unit}.",
+    ),
+    "exposure.some": (
+        "Whoever knows all {count} columns that others may know finds fewer than {small} {unit} that fit for {exposed} of {rows} ({part}); {alone} of them are alone.",
+        "Wer alle {count} Spalten kennt, die andere wissen können, findet bei {exposed} von {rows} ({part}) weniger als {small} passende {unit}; {alone} davon sind allein.",
+    ),
+    "exposure.fact": (
+        "Of all sets of {count} columns this one singles out most: {columns}.",
+        "Von allen Mengen aus {count} Spalten hebt diese am meisten heraus: {columns}.",
+    ),
+    "exposure.all": ("All {count} columns", "Alle {count} Spalten"),
+    "exposure.alone": ("alone", "allein"),
+    "exposure.below": ("fewer than {small} fit", "weniger als {small} passen"),
+    "exposure.known": ("What is known", "Was bekannt ist"),
+    "exposure.yours": ("For you alone: none of this is published.", "Nur für Sie: Nichts davon wird veröffentlicht."),
+    "exposure.add": (
+        "The plan covers a part of these columns only. If they can be known together, protect them together:",
+        "Der Plan schützt nur einen Teil dieser Spalten zusammen. Wenn sie zusammen bekannt sein können, schützen Sie sie zusammen:",
+    ),
+    "exposure.add.go": ("Add this set to the plan", "Diese Menge in den Plan aufnehmen"),
+    "exposure.asked": (
+        "The plan asks for smaller groups than {small}; a larger k protects these, too.",
+        "Der Plan verlangt kleinere Gruppen als {small}; ein größeres k schützt auch diese.",
+    ),
 }

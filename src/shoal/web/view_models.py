@@ -17,6 +17,7 @@ from starlette.requests import Request
 
 from shoal.errors import ShoalError
 from shoal.render.html import prose, text
+from shoal.web.exposure_view import exposure_of
 from shoal.web.pictures import draw_heat_map, draw_lattice, minimal_nodes, sparkline
 from shoal.web.plan_edits import classes_to_text, hierarchy_to_text
 from shoal.web.projects import PLAN_FILE, Project
@@ -505,7 +506,7 @@ def attack(project: Project, request: Request, language: str) -> dict[str, Any]:
     listed = known if len(known) <= 6 else [*known[:5], translate("attack.others", language, count=len(known) - 5)]
     partial = _partial_knowledge(view["facts"])
     return view | {"columns": listed, "known_count": len(known), "pairs": pairs, "alone": alone, "few": partial,
-                   "alone_after": alone_after}  # fmt: skip
+                   "alone_after": alone_after, "exposure": exposure_of(view["facts"], language)}  # fmt: skip
 
 
 def publish(project: Project, request: Request, language: str) -> dict[str, Any]:
@@ -526,7 +527,8 @@ def publish(project: Project, request: Request, language: str) -> dict[str, Any]
     here = os.path.relpath(project.folder, project.root)
     table = files[0]["name"] if files else ""
     return view | {"files": files, "place": target, "command": f"shoal release {here}/{PLAN_FILE}",
-                   "check": f"shoal check {table} --plan {PLAN_FILE}"}  # fmt: skip
+                   "check": f"shoal check {table} --plan {PLAN_FILE}",
+                   "exposure": exposure_of(view["facts"], language)}  # fmt: skip
 
 
 def _release_view(project: Project, request: Request, action: str) -> dict[str, Any]:
