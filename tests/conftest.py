@@ -42,6 +42,27 @@ def pytest_collection_modifyitems(config, items):
         random.Random(seed).shuffle(items)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def certificates_follow_the_schema():
+    """Validate every certificate that a test makes by the shipped schema."""
+    import json
+
+    from shoal.results.certificate import Certificate
+    from shoal.results.certificate_schema import FILE
+    from tests.reference.json_schema import holds
+
+    schema, write = json.loads(FILE.read_text(encoding="utf-8")), Certificate.to_json
+
+    def validated(self):
+        text = write(self)
+        assert holds(schema, json.loads(text), schema), text
+        return text
+
+    Certificate.to_json = validated
+    yield
+    Certificate.to_json = write
+
+
 @pytest.fixture(scope="session")
 def spark():
     """Yield one local Spark session for all tests that need one."""

@@ -19,12 +19,15 @@ from pathlib import Path
 from tests.builders import grids
 from tests.builders.conformance import METHODS, MODELS, SCHEMA, round_numbers, table_of
 from tests.builders.people import people_of, people_schema
+from tests.reference.json_schema import holds
 
 import shoal
 from shoal.datasets.census import QUASI_IDENTIFIERS, SENSITIVE, census_table
 from shoal.io.engines.base import EngineSettings
 from shoal.report import render
+from shoal.results import certificate_schema
 
+CERTIFICATE_SCHEMA = json.loads(certificate_schema.FILE.read_text(encoding="utf-8"))
 FURTHER_METHODS = {
     "univariate": shoal.methods.Univariate(k=3),
     "cbfs": shoal.methods.Cbfs(k=3),
@@ -116,7 +119,9 @@ def digest(table: object, plan: object, spark: object) -> str:
     for content in (answer, release.figures):
         content.get("guarantee", {}).pop("ledger_head", None)  # the only random part
     parts = [json.dumps([rows.column_names, [str(t) for t in rows.schema.types], rows.to_pylist()], default=str)]
-    parts += [json.dumps(round_numbers(content)) for content in (answer, json.loads(release.certificate.to_json()))]
+    certificate = json.loads(release.certificate.to_json())
+    assert holds(CERTIFICATE_SCHEMA, certificate, CERTIFICATE_SCHEMA), "a certificate follows the shipped schema"
+    parts += [json.dumps(round_numbers(content)) for content in (answer, certificate)]
     if spark is None:
         parts += [json.dumps(answer), release.certificate.to_json(), render(release)]
     return " ".join(hashlib.sha256(part.encode()).hexdigest()[:12] for part in parts)

@@ -76,7 +76,7 @@ if TYPE_CHECKING:
     )
     from shoal.papers.run import reproduce_papers
     from shoal.plan.plan import Output, Plan
-    from shoal.results.release import Certificate
+    from shoal.results.certificate import Certificate
     from shoal.results.signatures import create_signing_key
     from shoal.schema import (
         Calendar,
@@ -243,7 +243,7 @@ _HOMES = {
     "shoal.advice.profile": "Profile profile",
     "shoal.papers.run": "reproduce_papers",
     "shoal.api.release": "Release",
-    "shoal.results.release": "Certificate",
+    "shoal.results.certificate": "Certificate",
     "shoal.schema": "Calendar Categories Column Cuts Flat Intervals Ordered Prefix Role Schema Table Tree Widths",
     "shoal.schema.builders": "drop identifier other person quasi sensitive",
     "shoal.hierarchies": "cuts dates flat intervals levels_from ordered prefix tree",

@@ -26,7 +26,7 @@ from shoal.io.formats.csv_dialect import CsvFormat
 from shoal.methods.auto import AutoFacts, MethodTrial
 from shoal.plan.plan import Output, Plan
 from shoal.report.wording import method_sentence, model_sentence
-from shoal.results.release import Certificate, bound_sentences
+from shoal.results.release import bound_sentences
 from shoal.schema import (
     Calendar,
     Categories,
@@ -216,7 +216,7 @@ def test_stopped_search_gives_its_lower_bound() -> None:
     assert "lose least" not in sentence
     assert "lose 0.5" in sentence
     assert "none lose less than 0.25" in sentence
-    answer = Release(None, Certificate({}), facts=search).to_dict()
+    answer = Release(None, None, facts=search).to_dict()
     assert (answer["optimal"], answer["lower_bound"]) == (False, 0.25)
     assert [warning["code"] for warning in answer["warnings"]] == ["not-optimal"]
     assert "less than 0.25" in answer["warnings"][0]["text"]
@@ -225,8 +225,8 @@ def test_stopped_search_gives_its_lower_bound() -> None:
 def test_auto_claims_no_optimum() -> None:
     search = SearchFacts(optimal=True, loss=0.5, lower_bound=0.5)
     facts = AutoFacts(chosen="full-domain", tried=(), best=search)
-    assert Release(None, Certificate({}), facts=search).search == {"optimal": True, "lower_bound": 0.5}
-    assert Release(None, Certificate({}), facts=facts).search == {"optimal": False, "lower_bound": None}
+    assert Release(None, None, facts=search).search == {"optimal": True, "lower_bound": 0.5}
+    assert Release(None, None, facts=facts).search == {"optimal": False, "lower_bound": None}
     sentence = method_sentence({"name": "auto", "parameters": {}}, facts)
     assert "A method that was not tried may lose less" in sentence
     assert "those that lose least were taken" not in sentence

@@ -17,9 +17,9 @@ from shoal.io.engines.base import EngineSettings, Relation, Source
 from shoal.methods.patterns.anti_unification import SUPPORT
 from shoal.plan.plan import Plan, plain
 from shoal.report import render
+from shoal.results.certificate import Certificate
 from shoal.results.external import External, Verification, describe_released, read_released
 from shoal.results.public_plan import public_plan
-from shoal.results.release import Certificate
 from shoal.results.saved_table import RELATIVE_TOLERANCE
 from shoal.schema import UNPUBLISHED
 from shoal.table.spreadsheet_safety import neutralize_text
@@ -117,7 +117,7 @@ def _recomputed_report(content: Mapping[str, Any], made: External, relation: Rel
     zoned = any("TIME ZONE" in kind for kind in relation.types)
     if content["software"] != made.certificate.content["software"] or "guarantee" in content or neutralized or zoned:
         return None
-    return render(replace(made, certificate=Certificate(dict(content))))
+    return render(replace(made, certificate=Certificate.from_dict(content)))
 
 
 def _released_columns(plan: Plan) -> set[str]:

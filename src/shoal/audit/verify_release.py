@@ -271,7 +271,7 @@ def _figures(
     """Compare certificate and report with the table."""
     try:
         found = compare_certificate(content, plan, table, checked, engine)
-    except (LookupError, TypeError, AttributeError):
+    except (LookupError, TypeError, AttributeError, ValueError):
         return [Finding("figures", "fails", "The certificate lacks figures that certificates have.")]
     if found.differing:
         differing = ", ".join(found.differing)

@@ -79,7 +79,8 @@ def release(
     from shoal.methods.patterns.anti_unification import PatternFacts
     from shoal.plan.plan import Plan
     from shoal.plan.variables import mask_values
-    from shoal.results.release import bound_sentences, minimized_measure, partial_knowledge_sentence
+    from shoal.results.certificate import partial_knowledge_sentence
+    from shoal.results.release import bound_sentences, minimized_measure
     from shoal.risk.exposure import exposure_sentence
 
     loaded = Plan.read(plan, changes or ())

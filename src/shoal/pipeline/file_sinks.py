@@ -36,6 +36,7 @@ from shoal.io.publish import (
 )
 from shoal.pipeline.decide import Decided
 from shoal.pipeline.sinks import Documents, PublishedRelease, Staged
+from shoal.results.certificate import PublishedFile
 from shoal.results.signatures import ROLES, signature_of
 from shoal.runtime import signals
 from shoal.runtime.scratch import make_scratch
@@ -277,7 +278,7 @@ class StoreSink(_FolderSink):
             files[-1].write_text(documents.report(), encoding="utf-8", newline="\n")
         signals.check()
         objects = self._store.put(files)
-        certificate = documents.certificate.adding(objects=objects)
+        certificate = replace(documents.certificate, objects=tuple(PublishedFile(**entry) for entry in objects))
         with signals.defer_signals():
             self._store.seal(certificate.to_json(), objects, overwrite=self.overwrite)
             published.append(self.path)

@@ -31,7 +31,7 @@ from shoal.plan.saved_recoding import apply_saved_recoding, intersect_releases
 from shoal.plan.variables import masked_errors
 from shoal.results.external import External, Verification, describe_released, read_released
 from shoal.results.public_plan import public_plan
-from shoal.results.release import Certificate, ReleaseResult, Table
+from shoal.results.release import ReleaseResult, Table
 from shoal.runtime.progress import Progress, quiet
 from shoal.utility.coded_tables import TableReader
 from shoal.verification.check import CheckResult
@@ -244,7 +244,7 @@ def dry_run(
             checked = decided.verify(engine, decided.numbered)
         figures = collect_figures(plan, decided, checked, {})
     # nothing is handed out, so there is no certificate
-    return ReleaseResult(None, Certificate({}, figures), seconds=timer.seconds, figures=figures, facts=decided.facts)
+    return ReleaseResult(None, None, seconds=timer.seconds, figures=figures, facts=decided.facts)
 
 
 def minimal_recodings(plan: PlanLike, data: Any = None, *, progress: Progress = quiet) -> list[MinimalRecoding]:

@@ -56,7 +56,7 @@ def save(
         figures = {**made.figures, "output": output}
         published = sink.publish(Documents(external, figures, made.facts, made.description))
     certificate = replace(published.certificate, former=figures)
-    return replace(made, certificate=certificate, figures=figures, external=external.facts, path=path)
+    return replace(made, certified=certificate, figures=figures, external=external.facts, path=path)
 
 
 def _require_certified(made: ReleaseResult[Any], content: Any, plan: Plan, staged: Path) -> CheckResult:

@@ -27,8 +27,8 @@ from shoal.io.frames import as_arrow, convert_like, drop_columns
 from shoal.pipeline.decide import Decided
 from shoal.plan.plan import Plan
 from shoal.report import render, render_internal
+from shoal.results.certificate import Certificate
 from shoal.results.external import External
-from shoal.results.release import Certificate
 from shoal.results.report_facts import Description
 from shoal.results.saved_table import identify
 from shoal.table import MethodFacts

@@ -23,8 +23,9 @@ from shoal.report.page import (
     render_warnings,
 )
 from shoal.report.wording import join_names, method_sentence
+from shoal.results.certificate import partial_knowledge_sentence
 from shoal.results.external import External, ExternalFacts, Labels
-from shoal.results.release import ReleaseResult, partial_knowledge_sentence
+from shoal.results.release import ReleaseResult
 from shoal.schema import TOP, UNPUBLISHED, Role
 from shoal.table.method_facts import MethodFacts
 

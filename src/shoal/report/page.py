@@ -15,10 +15,10 @@ from shoal.methods.base import mask_small_count
 from shoal.render.html import bar, figure, prose, table, text
 from shoal.render.style import STYLE
 from shoal.report.wording import ATTACKS, MEASURES, join_names, method_sentence, model_sentence
+from shoal.results.certificate import partial_knowledge_sentence
 from shoal.results.release import (
     bound_sentences,
     intruder_warnings,
-    partial_knowledge_sentence,
     people_warnings,
     utility_warnings,
 )

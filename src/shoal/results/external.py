@@ -19,8 +19,20 @@ from shoal import __version__
 from shoal.io.engines.base import Engine, Relation
 from shoal.models import AllOf, PartialKnowledge, partial_knowledge_models
 from shoal.models.partial_knowledge import CANDIDATES_KEY
+from shoal.results.certificate import (
+    Certificate,
+    CertifiedGuarantee,
+    CertifiedModel,
+    CertifiedPeople,
+    CertifiedRisk,
+    LeftOut,
+    MethodName,
+    PublishedFile,
+    PublishedTable,
+    ReviewStatus,
+    Software,
+)
 from shoal.results.public_plan import PublicPlan
-from shoal.results.release import Certificate
 from shoal.results.report_facts import TableFacts, min_cell_rows, size_edges, table_facts
 from shoal.results.usefulness import columns_with_no_signal
 from shoal.schema import TOP, Column, Role, Schema
@@ -164,62 +176,59 @@ def _read_patterns(engine: Engine, table: Relation, plan: PublicPlan) -> Release
 
 
 def describe_released(
-    table: ReleasedTable, plan: PublicPlan, verification: Verification, output: Mapping[str, Any] | None = None
+    table: ReleasedTable,
+    plan: PublicPlan,
+    verification: Verification,
+    output: Mapping[str, Any] | None = None,
 ) -> External:
     """Describe a released table to its readers.
 
     ``output`` names and identifies the published file.
     """
-    checked = table.checked
-    content: dict[str, Any] = {
-        "software": {"name": "shoal", "version": __version__},
-        "plan": plan.to_dict(table.sensitive),
-        "released": checked.rows,
-        "groups": checked.groups,
-        "smallest_group": checked.smallest_group,
-        "method": {"name": plan.method},
-        "models": _models(checked, plan, verification.judged_by),
-    }
-    has_sizes = plan.wildcard is None and plan.support is None and (not plan.schema.person or plan.schema.linked)
-    if has_sizes and plan.guarantee is None:
-        content["risk"] = checked.risk
-    if plan.max_left_out is not None:
-        content["left_out"] = {"at_most": plan.max_left_out}
-    if plan.review is not None:
-        content["review"] = {"status": plan.review}
-    if plan.guarantee is not None:
-        content["guarantee"] = plan.guarantee.to_dict()
-    if plan.schema.person:
-        content["people"] = _people(checked, plan)
-    hidden = [
-        name for name in plan.schema.quasi_identifiers if [text for text, _ in table.labels.get(name, ())] == [TOP]
-    ]
-    uninformative = _uninformative(checked, plan) if has_sizes else []
-    optional = {
-        "hidden_columns": hidden,
-        "nothing_learned": uninformative,
-        "folded": dict(checked.folded),
-        "read_as_missing": dict(checked.read_as_missing),
-        "moved_dates": list(plan.schema.moved),
-        "pseudonyms": [*plan.schema.pseudonyms, *(plan.schema.person[:1] if plan.schema.linked else ())],
-        "published_as_categories": [
-            name for name, column in plan.schema.columns.items() if column.publish == "categories"
-        ],
-        "category_columns": plan.schema.category_columns,
-        "reading": verification.reading,
-        "output": None if output is None else dict(output),
-    }
-    content |= {key: value for key, value in optional.items() if value}
-    if plan.wildcard is not None or partial_knowledge_models(plan.model):
-        content["intruder"] = INTRUDER_WITHOUT_LIST
+    checked, schema = table.checked, plan.schema
+    has_sizes = plan.wildcard is None and plan.support is None and (not schema.person or schema.linked)
+    covers_everybody = plan.wildcard is None and not partial_knowledge_models(plan.model)
+    certificate = Certificate(
+        software=Software(name="shoal", version=__version__),
+        plan=plan.state(table.sensitive),
+        released=checked.rows,
+        groups=checked.groups,
+        smallest_group=checked.smallest_group,
+        method=MethodName(name=plan.method),
+        models=tuple(_models(checked, plan, verification.judged_by)),
+        risk=CertifiedRisk(**checked.risk) if has_sizes and plan.guarantee is None else None,
+        left_out=None if plan.max_left_out is None else LeftOut(at_most=plan.max_left_out),
+        review=None if plan.review is None else ReviewStatus(status=plan.review),
+        guarantee=None if plan.guarantee is None else CertifiedGuarantee(**plan.guarantee.to_dict()),
+        people=_people(checked, plan) if schema.person else None,
+        hidden_columns=tuple(
+            name for name in schema.quasi_identifiers if [text for text, _ in table.labels.get(name, ())] == [TOP]
+        ),
+        nothing_learned=tuple(_uninformative(checked, plan)) if has_sizes else (),
+        folded=checked.folded,
+        read_as_missing=checked.read_as_missing,
+        moved_dates=tuple(schema.moved),
+        pseudonyms=(*schema.pseudonyms, *(schema.person[:1] if schema.linked else ())),
+        published_as_categories=tuple(
+            name for name, column in schema.columns.items() if column.publish == "categories"
+        ),
+        category_columns=schema.category_columns,
+        reading=verification.reading,
+        output=None if output is None else _published(output),
+        intruder=None if covers_everybody else INTRUDER_WITHOUT_LIST,
+    )
     least = min_cell_rows(plan.model, checked.smallest_group)
     groups = None
     if has_sizes and checked.found is not None:
         groups = table_facts(checked.found, size_edges(least), least)
-    return External(Certificate(content), ExternalFacts(plan.schema, table.labels, least, groups, plan.guarantee))
+    return External(certificate, ExternalFacts(plan.schema, table.labels, least, groups, plan.guarantee))
 
 
-def _models(checked: CheckResult, plan: PublicPlan, judged_by: tuple[str | None, ...]) -> list[dict[str, Any]]:
+def _published(output: Mapping[str, Any]) -> PublishedFile | PublishedTable:
+    return PublishedTable(**output) if "table" in output else PublishedFile(**output)
+
+
+def _models(checked: CheckResult, plan: PublicPlan, judged_by: tuple[str | None, ...]) -> list[CertifiedModel]:
     """List the promises, with the parameters that the release itself shows.
 
     Every promise was verified before publication. Where the released table alone does not show that one holds, no
@@ -233,33 +242,36 @@ def _models(checked: CheckResult, plan: PublicPlan, judged_by: tuple[str | None,
         known = verdict if verdict is not None and verdict.holds else None
         promised = ModelVerdict(part.name, dict(part.parameters), True, {}, 0, 0, part.counts)
         entry = _public_verdict(promised if known is None else replace(known, counts=part.counts))
-        if judge is not None:
-            entry["judged_by"] = judge
-        if known is None or isinstance(part, PartialKnowledge):
-            entry["checked_with"] = VERIFIED_WITH_ORIGINAL
-        found.append(entry)
+        needs_original = known is None or isinstance(part, PartialKnowledge)
+        found.append(replace(entry, judged_by=judge, checked_with=VERIFIED_WITH_ORIGINAL if needs_original else None))
     return found
 
 
-def _public_verdict(verdict: ModelVerdict) -> dict[str, Any]:
+def _public_verdict(verdict: ModelVerdict) -> CertifiedModel:
     plain = verdict.to_dict()
-    entry = {key: plain[key] for key in ("name", "parameters", "holds", "effective", "counts") if key in plain}
-    # the candidates of a person are those of the original
-    of_people = CANDIDATES_KEY.values()
-    return entry | {"effective": {key: value for key, value in entry["effective"].items() if key not in of_people}}
+    of_people = CANDIDATES_KEY.values()  # the candidates of a person are those of the original
+    return CertifiedModel(
+        name=verdict.name,
+        parameters=plain["parameters"],
+        holds=verdict.holds,
+        effective={key: value for key, value in plain["effective"].items() if key not in of_people},
+        counts=verdict.counts,
+    )
 
 
-def _people(checked: CheckResult, plan: PublicPlan) -> dict[str, Any]:
+def _people(checked: CheckResult, plan: PublicPlan) -> CertifiedPeople:
     """Describe the unit that is counted, with numbers if they are public."""
     schema = plan.schema
     known_rows = [part.linked_rows for part in plan.model.parts if part.requires_people]
-    counts = checked.people.to_dict() if schema.linked and checked.people is not None else {}
-    return {
-        "unit": "people" if schema.person == schema.named(Role.PERSON) else "households",
-        **({"released": counts.pop("total"), **counts} if counts else {}),
-        **({"known_rows": "all" if known_rows[0] is None else known_rows[0]} if known_rows else {}),
-        "verification": LINKED if schema.linked else NOT_LINKED,
-    }
+    counts = checked.people if schema.linked else None
+    return CertifiedPeople(
+        unit="people" if schema.person == schema.named(Role.PERSON) else "households",
+        released=None if counts is None else counts.total,
+        smallest_group=None if counts is None else counts.smallest_group,
+        smallest_crowd=None if counts is None else counts.smallest_crowd,
+        known_rows=None if not known_rows else "all" if known_rows[0] is None else known_rows[0],
+        verification=LINKED if schema.linked else NOT_LINKED,
+    )
 
 
 def _uninformative(checked: CheckResult, plan: PublicPlan) -> list[str]:

@@ -16,6 +16,7 @@ from shoal.methods import AntiUnification
 from shoal.methods.patterns.anti_unification import SUPPORT
 from shoal.models import AllOf
 from shoal.plan.plan import Plan, plain
+from shoal.results.certificate import PublicColumn, PublicShift, StatedPlan
 from shoal.schema import Column, Hierarchy, Role, Schema
 from shoal.schema.hierarchy import changed_fields
 from shoal.schema.tree_hierarchies import declared_paths
@@ -33,7 +34,7 @@ class PublicPlan:
     ----------
     schema
         The columns, without hierarchies of quasi-identifiers. Sensitive columns have all that the plan lists of them,
-        since models need it; :meth:`to_dict` cuts it.
+        since models need it; :meth:`state` cuts it.
     model
         All promises, of the plan and of the method; they count people if there is a person column.
     document
@@ -60,13 +61,13 @@ class PublicPlan:
     guarantee: Any = None
     review: str | None = None
 
-    def to_dict(self, values: Mapping[str, Collection[str]]) -> dict[str, Any]:
+    def state(self, values: Mapping[str, Collection[str]]) -> StatedPlan:
         """Return the plan as it is published.
 
         ``values`` are the released values of sensitive columns.
         """
         columns = {name: _column(column, values.get(name, ())) for name, column in self.schema.columns.items()}
-        return {"columns": columns, **self.document}
+        return StatedPlan(columns=columns, **{key: _listed(value) for key, value in self.document.items()})
 
 
 def public_plan(plan: Plan) -> PublicPlan:
@@ -104,56 +105,60 @@ def _public_column(column: Column) -> Column:
     return replace(column, hierarchy=None if is_quasi else column.hierarchy, unmatched="error")
 
 
-def _column(column: Column, values: Collection[str]) -> dict[str, Any]:
+def _listed(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _column(column: Column, values: Collection[str]) -> PublicColumn:
     """Return a column as it is published, with released values only.
 
     A value that was not released keeps its position without its name, so that ranks and weights stay the same.
     """
-    section: dict[str, Any] = {"role": str(column.role)}
-    for name in ("publish", "pseudonym", "exact", "relative_to"):
-        if getattr(column, name) != getattr(Column, name):
-            section[name] = getattr(column, name)
-    if column.shift is not None:
-        section["shift"] = column.shift.to_plan()
+    public = PublicColumn(
+        role=str(column.role),
+        publish=column.publish,
+        pseudonym=column.pseudonym,
+        exact=column.exact,
+        relative_to=column.relative_to,
+        shift=None if column.shift is None else PublicShift(days=column.shift.days, per=column.shift.per),
+    )
     if column.role is not Role.SENSITIVE:
-        return section
+        return public
     keys = {column.key(value) for value in values}
-    if harmless := [value for value in column.harmless if column.key(value) in keys]:
-        section["harmless"] = harmless
-    if column.missing != "unknown":
-        section["missing"] = column.missing
+    harmless = tuple(value for value in column.harmless if column.key(value) in keys)
+    public = replace(public, harmless=harmless, missing=column.missing)
     categories = column.categories
     if categories is not None and column.publish == "categories":
-        section["categories"] = [[_unreleased(index)] for index in range(categories.count)]
-        names = () if categories.names is None else categories.names
-        return section | ({"category_names": _cut(names, column, keys)} if names else {})
+        unnamed = tuple((_unreleased(index),) for index in range(categories.count))
+        names = _cut(categories.names, column, keys) if categories.names else None
+        return replace(public, categories=unnamed, category_names=names)
     if categories is not None:
-        section["categories"] = [
-            [value for value in listed if column.key(value) in keys] or [_unreleased(index)]
+        classes = tuple(
+            tuple(value for value in listed if column.key(value) in keys) or (_unreleased(index),)
             for index, listed in enumerate(categories.classes)
-        ]
-        if categories.names is not None:
-            section["category_names"] = list(categories.names)
-    if column.order is not None:
-        section["order"] = _cut(column.order, column, keys)
-    if column.hierarchy is not None and (rows := _paths(column.hierarchy, column, keys)):
-        section["hierarchy"] = {"table": rows}
-    return section
+        )
+        public = replace(public, categories=classes, category_names=categories.names)
+    rows = () if column.hierarchy is None else _paths(column.hierarchy, column, keys)
+    return replace(
+        public,
+        order=None if column.order is None else _cut(column.order, column, keys),
+        hierarchy={"table": rows} if rows else None,
+    )
 
 
-def _cut(listed: Collection[str], column: Column, keys: Collection[str | None]) -> list[str]:
-    return [value if column.key(value) in keys else _unreleased(index) for index, value in enumerate(listed)]
+def _cut(listed: Collection[str], column: Column, keys: Collection[str | None]) -> tuple[str, ...]:
+    return tuple(value if column.key(value) in keys else _unreleased(index) for index, value in enumerate(listed))
 
 
 def _unreleased(index: int) -> str:
     return f"{UNRELEASED} {index + 1}"
 
 
-def _paths(hierarchy: Hierarchy, column: Column, keys: Collection[str | None]) -> list[list[str]]:
+def _paths(hierarchy: Hierarchy, column: Column, keys: Collection[str | None]) -> tuple[tuple[str, ...], ...]:
     """Return the released values with their labels at each level.
 
     All have as many levels as the hierarchy, by which distances are divided.
     """
     paths = declared_paths(hierarchy)
     depth = max(map(len, paths), default=0)
-    return [[path[0]] * (depth - len(path)) + list(path) for path in paths if column.key(path[0]) in keys]
+    return tuple((path[0],) * (depth - len(path)) + tuple(path) for path in paths if column.key(path[0]) in keys)

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from shoal.formatting import counted, fixed, format_parameters, number, rounded_down
+from shoal.formatting import fixed, number, rounded_down
 from shoal.io.formats.urls import path_or_address
-from shoal.render import Displayable, Grid, Summary
+from shoal.render import Displayable, Summary
+from shoal.results.certificate import Certificate, summarize
 from shoal.risk.exposure import exposure_warnings
 from shoal.table.method_facts import MethodFacts, SearchFacts, WarningFacts
 from shoal.verification.check import read_as_missing_warnings
@@ -35,66 +35,6 @@ LOSS_WARNING_THRESHOLD = 0.5
 
 
 @dataclass(frozen=True, repr=False)
-class Certificate(Displayable):
-    """Certificate of a release: its promises, as published; ready for JSON.
-
-    ``former`` are entries that certificates of earlier versions had. They are for the owner of a release, are never
-    written, and raise a warning when they are read.
-    """
-
-    content: Mapping[str, Any]
-    former: Mapping[str, Any] = field(default_factory=dict, compare=False)
-
-    def adding(self, **entries: Any) -> Certificate:
-        """Return the certificate with further entries."""
-        return replace(self, content={**self.content, **entries})
-
-    def to_json(self) -> str:
-        """Return the certificate as it is written next to the release."""
-        return json.dumps(self.content, indent=2, ensure_ascii=False) + "\n"
-
-    def __getitem__(self, key: str) -> Any:
-        if key in self.content or key not in self.former:
-            return self.content[key]
-        warnings.warn(
-            f"{key!r} is no part of a certificate, as a release does not tell it. Read it from the figures of the "
-            f"release (release.figures[{key!r}]), or from `shoal release --json`.",
-            DeprecationWarning,
-            stacklevel=2,
-        )
-        return self.former[key]
-
-    def summary(self) -> Summary:
-        """Return models, figures and risk for display."""
-        return _summary("Certificate", self.content)
-
-
-def _summary(title: str, content: Mapping[str, Any]) -> Summary:
-    """Return models, figures, loss and risk for display, as far as known."""
-    labels = (("released", "rows released"), ("suppressed", "left out"), ("groups", "groups"))
-    figures = [(label, content[key]) for key, label in (*labels, ("smallest_group", "rows in the smallest"))
-               if key in content]  # fmt: skip
-    models = [
-        (
-            model["name"],
-            format_parameters(model["parameters"]),
-            model["holds"],
-            format_parameters(model["effective"]),
-        )
-        for model in content.get("models", ())
-    ]
-    grids = [Grid("Models", ("model", "asked for", "holds", "the table has"), models)] if models else []
-    costs = [("loss", name, value) for name, value in content.get("loss", {}).items()]
-    costs += [("risk", name, value) for name, value in content.get("risk", {}).items()]
-    if costs:
-        grids.append(Grid("What it costs, and what risk remains", ("", "measure", "value"), costs))
-    method = content.get("method", {}).get("name", "")
-    partial_knowledge = partial_knowledge_sentence(content)
-    sentences = [*([f"Method: {method}."] if method else []), *([partial_knowledge] if partial_knowledge else [])]
-    return Summary(title, figures, sentences, grids)
-
-
-@dataclass(frozen=True, repr=False)
 class ReleaseResult(Displayable, Generic[Table]):
     """Result of a plan.
 
@@ -102,6 +42,8 @@ class ReleaseResult(Displayable, Generic[Table]):
     ----------
     table
         The published table, of the same type as the given table; None where it was written to a file.
+    certified
+        The certificate; None for a dry run, which hands nothing out.
     path
         The path to which it was written, or None.
     seconds
@@ -124,7 +66,7 @@ class ReleaseResult(Displayable, Generic[Table]):
     """
 
     table: Table
-    certificate: Certificate
+    certified: Certificate | None
     path: Path | None = None
     seconds: Mapping[str, float] = field(default_factory=dict)
     description: Description | None = field(default=None, repr=False)
@@ -134,6 +76,16 @@ class ReleaseResult(Displayable, Generic[Table]):
     figures: Mapping[str, Any] = field(default_factory=dict, repr=False)
     facts: MethodFacts = field(default=MethodFacts(), compare=False, repr=False)
     external: ExternalFacts | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def certificate(self) -> Certificate:
+        """The promises of the release, as published.
+
+        Raises ValueError for a dry run, which promises nothing.
+        """
+        if self.certified is None:
+            raise ValueError("A dry run has no certificate: nothing was handed out.")
+        return self.certified
 
     @property
     def utility(self) -> Mapping[str, float]:
@@ -182,7 +134,7 @@ class ReleaseResult(Displayable, Generic[Table]):
 
     def summary(self) -> Summary:
         """Return figures, loss, bounds and warnings for display."""
-        summary = _summary("Release", self.figures)
+        summary = summarize("Release", self.figures)
         sentences = [
             *summary.sentences,
             *bound_sentences(self.figures),
@@ -244,27 +196,6 @@ def utility_warnings(content: Mapping[str, Any]) -> list[dict[str, str]]:
         text = f"Nothing can be learned about {name!r}: each of its values has the same share in every group."
         found.append({"code": "nothing-learned", "text": text})
     return found
-
-
-def partial_knowledge_sentence(content: Mapping[str, Any]) -> str:
-    """Describe k-anonymity under partial knowledge, in a sentence.
-
-    It is empty where k-anonymity binds all quasi-identifiers at once.
-    """
-    models = [model for model in content.get("models", ()) if model["name"] == "k-anonymity"]
-    limited = [model for model in models if "known" in model["parameters"] or "keys" in model["parameters"]]
-    if not limited or len(limited) < len(models):
-        return ""
-    unit = "people" if content.get("people") else "rows"
-    least = min(model["effective"].get("k", model["parameters"]["k"]) for model in limited)
-    known = [model["parameters"]["known"] for model in limited if "known" in model["parameters"]]
-    attacker = f"at most {min(known)} of the quasi-identifiers" if known else "no more than one of the key sets"
-    return (
-        f"Whoever knows {attacker} of somebody finds at least {number(least)} {unit}. All quasi-identifiers at once "
-        "are not "
-        f"covered: they tell {counted(content['groups'], 'group')} apart, the smallest of "
-        f"{number(content['smallest_group'])}."
-    )
 
 
 def minimized_measure(method: Mapping[str, Any]) -> str:
