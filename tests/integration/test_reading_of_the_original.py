@@ -20,6 +20,7 @@ from shoal.errors import TableError, VerificationError
 from shoal.verification import original, pattern_sets
 from shoal.verification import verify as verification
 from shoal.verification.independent import reading
+from shoal.verification.written_texts import spell_as_written
 
 KNOWN = {"models": [{"name": "k-anonymity", "k": 3, "known": 2}], "method": {"name": "hidden-cells"}}
 KEYS = {
@@ -221,3 +222,48 @@ def test_parquet_with_dates_as_classes_is_left_to_the_engine(folder):
     pq.write_table(table().set_column(2, "ill", dates), folder / "source.parquet")
     found = release(folder, PATTERNS, "source.parquet", output="out.parquet")
     assert (found.figures["reading"], found.figures["original_reading"]) == ("Arrow", "the engine")
+
+
+# -- values that formats write in other ways ----------------------------------------------------------
+
+TYPED = {
+    "flag": pa.array([True, False, None] * 20),
+    "share": pa.array([0.5, 1.25, 100.0] * 20),
+    "time": pa.array([0, 1_500_000, 10**15] * 20, pa.timestamp("us")),
+    "clock": pa.array([0, 1_000_000, 2_500_000] * 20, pa.time64("us")),
+    "price": pa.array([100, 250, 300] * 20).cast(pa.decimal128(21, 2)),
+}
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "sav", "sqlite"])
+@pytest.mark.parametrize("more", [{**KNOWN, "method": {"name": "full-domain"}}, PATTERNS])
+def test_values_that_formats_write_otherwise(folder, ending, more):
+    """A truth value is 1 in some formats, and 100.0 may be written as 100."""
+    towns = pa.array(["a", "b"] * 30)
+    pq.write_table(pa.table({**TYPED, "town": towns, "other": towns}), folder / "typed.parquet")
+    role = "sensitive" if more is PATTERNS else "quasi-identifier"
+    for name in TYPED:
+        columns = {**dict.fromkeys(TYPED, "drop"), **dict.fromkeys(["town", "other"], "quasi-identifier"), name: role}
+        plan = {"source": {"path": "typed.parquet"}, "output": {"path": f"{name}.{ending}"}, "columns": columns, **more}
+        assert shoal.release(plan).figures["models"][0]["holds"], name
+
+
+@pytest.mark.parametrize(
+    ("labels", "kind", "texts", "expected"),
+    [
+        (["true", "false"], pa.bool_(), ["1", "0"], ["1", "0"]),
+        (["true", "false"], pa.bool_(), ["true", "0"], ["true", "0"]),
+        (["true", "1"], pa.bool_(), ["1"], ["true", "1"]),
+        (["true"], pa.string(), ["1"], ["true"]),
+        (["1", "20..29", None], pa.float64(), ["1.0", "*", None], ["1.0", "20..29", None]),
+        (["1", "1.00"], pa.float64(), ["1.0"], ["1", "1.00"]),
+        (["1"], pa.float64(), ["1.0", "1.00"], ["1"]),
+        (["0.10", "-0"], pa.decimal128(9, 2), ["0.1", "0"], ["0.1", "0"]),
+        (["1" + "0" * 30 + "1"], pa.decimal128(38, 0), ["1" + "0" * 30 + "2"], ["1" + "0" * 30 + "1"]),
+        (["2001-01-01 00:00:00.000000"], pa.timestamp("us"), ["2001-01-01 00:00:00"], ["2001-01-01 00:00:00"]),
+        (["00:00:01.500000Z"], pa.time64("us"), ["00:00:01.5Z"], ["00:00:01.5Z"]),
+        (["00:00:01.05"], pa.time64("us"), ["00:00:01.5"], ["00:00:01.05"]),
+    ],
+)
+def test_labels_are_spelled_as_written(labels, kind, texts, expected):
+    assert spell_as_written(labels, kind, texts) == expected

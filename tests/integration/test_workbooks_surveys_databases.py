@@ -184,6 +184,48 @@ def test_invalid_names_in_a_survey_file_are_refused(tmp_path):
         write(tmp_path / "t.sav", pa.table({"a b": [1]}))
 
 
+@pytest.mark.parametrize(
+    ("ending", "names", "code"),
+    [
+        ("sav", ["_x"], "not-allowed"),
+        ("sav", ["ALL"], "reserved"),
+        ("sav", ["with"], "reserved"),
+        ("sav", ["n" * 65], "not-allowed"),
+        ("sav", ["age", "Age"], "case"),
+        ("dta", ["int"], "reserved"),
+        ("dta", ["str20"], "reserved"),
+        ("dta", ["_N"], "reserved"),
+        ("dta", ["n" * 33], "not-allowed"),
+        ("dta", ["int_", "INT", "str"], None),
+        ("xpt", ["_n_"], "reserved"),
+        ("xpt", ["straße"], "not-allowed"),
+        ("xpt", ["age", "AGE"], "case"),
+        ("sqlite", ["age", "AGE"], "case"),
+        ("duckdb", ["age", "AGE"], "case"),
+        ("sqlite", ["all", "a b", '"'], None),
+        ("xlsx", ["age", "AGE", "int"], None),
+    ],
+)
+def test_names_of_no_column_are_refused_before_any_work(tmp_path, monkeypatch, ending, names, code):
+    """Programs have words that are no names, and some disregard case."""
+    pq.write_table(pa.table({name: ["x"] * 4 for name in names}), tmp_path / "source.parquet")
+    plan = {
+        "source": {"path": str(tmp_path / "source.parquet")},
+        "output": {"path": str(tmp_path / f"out.{ending}")},
+        "columns": dict.fromkeys(names, "quasi-identifier"),
+        "models": "k-anonymity k=2",
+    }
+    if code is None:
+        assert shoal.release(plan).figures["released"] == 4
+        return
+    monkeypatch.setattr(shoal.pipeline.run, "decide", None)
+    with pytest.raises(OutputError) as error:
+        shoal.release(plan)
+    expected = {"case": "output.column-names-differ-in-case-only"}.get(code, f"output.column-name-{code}")
+    assert error.value.code == expected
+    assert repr(names[-1]) in str(error.value)
+
+
 # -- workbooks ---------------------------------------------------------------------------------------
 
 

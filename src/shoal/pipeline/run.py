@@ -17,6 +17,7 @@ from shoal.errors import PlanError
 from shoal.io.engines import runs_on_spark
 from shoal.io.engines.base import Engine, Source
 from shoal.io.formats import writer_of
+from shoal.io.formats.column_names import require_column_names
 from shoal.io.formats.csv_dialect import RELEASED, CsvFormat
 from shoal.io.formats.urls import address_of
 from shoal.io.frames import as_arrow
@@ -153,6 +154,8 @@ def make_sink(plan: Plan, source: Source, output: Output, may_replace: bool, ext
         if extras.need_file or output.spreadsheet_safe:
             raise PlanError("output.standard-output-extras")
         return StandardOutputSink()
+    names = [name for name in plan.schema.columns if name not in plan.schema.unpublished]
+    require_column_names([*names, *plan.schema.category_columns.values()], output.path.suffix.lower())
     name = Path(output.written.get("path", output.path.name)).name
     if address_of(output.path) is not None:
         if extras.need_file or on_spark:

@@ -20,22 +20,19 @@ def count_source_labels(
     source: FrequencySet,
     labels: Sequence[Sequence[str | None]],
     original: WrittenTable | None = None,
-    *,
-    with_sensitive: bool = False,
+    classes: Sequence[Sequence[str | None]] = (),
 ) -> Counter[Cells]:
     """Count the rows of the source by label; empty text is missing.
 
-    ``labels[j]`` are the labels of the codes of column j. ``with_sensitive`` adds the sensitive values. ``original`` is
-    the file of the source: it is read anew, and only the labels of its values are those of the decision. Without it,
-    the rows are those that the engine has counted.
+    ``labels[j]`` are the labels of the codes of column j, ``classes`` the texts of the codes of sensitive columns, if
+    they are counted too; the last code is missing. ``original`` is the file of the source: it is read anew, and only
+    the labels of its values are those of the decision. Without it, the rows are those that the engine has counted.
     """
     texts = [[text or None for text in column] for column in labels]
     if original is not None:
-        return _read_labels(original, source, texts, with_sensitive)
-    codes = source.codes.T.tolist()
-    if with_sensitive:
-        texts += [[*(text or None for text in dictionary.text), None] for dictionary in source.sensitive]
-        codes += source.secrets.T.tolist()  # -1, missing, is the last
+        return _read_labels(original, source, texts, bool(classes))
+    texts += [[text or None for text in column] for column in classes]
+    codes = [*source.codes.T.tolist(), *(source.secrets.T.tolist() if classes else ())]
     cells = [[text[code] for code in column] for text, column in zip(texts, codes, strict=True)]
     found: Counter[Cells] = Counter()
     for index, count in enumerate(source.count.tolist()):

@@ -29,8 +29,10 @@ from shoal.verification.independent import (
     WrittenTable,
     count_patterns,
     count_written_rows,
+    read_texts,
 )
 from shoal.verification.original import count_source_labels
+from shoal.verification.written_texts import spell_as_written
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -96,9 +98,10 @@ def verify_patterns(
         patterns.append([code_of.get(text, len(labels)) for text in _column_text(table, dictionary.name)])
     secrets, pattern_secrets = [], []
     for s, dictionary in enumerate(source.sensitive):
-        code_of, by_code = _same_text((*dictionary.text, None))
+        class_texts = _column_text(table, dictionary.name)
+        code_of, by_code = _same_text(spell_as_written((*dictionary.text, None), dictionary.values.type, class_texts))
         secrets.append(by_code[source.secrets[:, s]])  # -1, missing, is the last
-        pattern_secrets.append([code_of.get(text, -1) for text in _column_text(table, dictionary.name)])
+        pattern_secrets.append([code_of.get(text, -1) for text in class_texts])
     rows, size = len(source.count), table.num_rows
     both = np.concatenate([_stack(secrets, rows), _stack(pattern_secrets, size)]) + 1
     classes, _ = group_keys(both, (both.max(axis=0, initial=0) + 1).tolist())
@@ -158,7 +161,11 @@ def _count_again(
         [ladder.labels[level][code] for code in ladder.codes[level].tolist()]
         for ladder, level in zip(ladders, recoding.levels, strict=True)
     ]
-    records = count_source_labels(source, labels, original, with_sensitive=True)
+    classes = [
+        spell_as_written((*dictionary.text, None), dictionary.values.type, read_texts(counted.column(f"c{position}")))
+        for dictionary, position in zip(source.sensitive, sensitive, strict=True)
+    ]
+    records = count_source_labels(source, labels, original, classes)
     is_exact = [schema.columns[dictionary.name].exact for dictionary in source.sensitive]
     return count_patterns(counted, records, quasi, dict(zip(sensitive, is_exact, strict=True)), support, TOP)
 

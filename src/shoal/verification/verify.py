@@ -47,8 +47,10 @@ from shoal.verification.independent import (
     merge_evaluations,
     name_judges,
     read_released_rows,
+    read_texts,
 )
 from shoal.verification.original import count_source_labels
+from shoal.verification.written_texts import spell_as_written
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -86,7 +88,8 @@ def verify(
     if partial_knowledge_models(model) and (source is None or not released_labels):
         raise VerificationError("verification.needs-original")
     compared = source if needs_original(schema, model, wildcard) else None
-    result = check_relation(engine, released, schema, model, wildcard, counted, compared, released_labels)
+    spelled = _spell_labels(released_labels, source, counted, released)
+    result = check_relation(engine, released, schema, model, wildcard, counted, compared, spelled)
     if written is not None:
         others = released.positions((*schema.sensitive, *schema.person))
         counted = count_written_rows(written, released.positions(schema.quasi_identifiers), others)
@@ -94,13 +97,26 @@ def verify(
     labels: Counter[tuple[str | None, ...]] = Counter()
     if source is not None and (wildcard is not None or partial_knowledge_models(model)):
         texts = released_labels if wildcard is None else [(*dictionary.text, None) for dictionary in source.quasi]
-        labels = count_source_labels(source, texts, original)
+        labels = count_source_labels(source, _spell_labels(texts, source, counted, released), original)
         result = replace(result, original_reading=ENGINE if original is None else original.reader)
     if schema.person:
         independent = _evaluate_people_again(counted, released, schema, model, people, labels)
     else:
         independent = _evaluate_again(counted, released, schema, model, wildcard, labels)
     return _require_agreement(result, independent, model, rows)
+
+
+def _spell_labels(
+    labels: Sequence[Sequence[str | None]], source: FrequencySet | None, counted: pa.Table, released: Relation
+) -> list[list[str | None]]:
+    """Spell the labels of quasi-identifiers as a reading of the release does."""
+    if source is None or not labels:
+        return []
+    return [
+        spell_as_written(column, dictionary.values.type, read_texts(counted.column(f"c{position}")))
+        for column, dictionary in zip(labels, source.quasi, strict=True)
+        for position in released.positions((dictionary.name,))
+    ]
 
 
 def needs_original(schema: Schema, model: AllOf, wildcard: str | None) -> bool:

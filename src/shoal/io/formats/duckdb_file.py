@@ -12,8 +12,9 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from shoal.errors import OutputError, PlanError
+from shoal.errors import PlanError
 from shoal.io.formats import ColumnLabels, Options, Writing
+from shoal.io.formats.column_names import require_column_names
 from shoal.io.formats.numbers import cast_to_schema
 from shoal.io.formats.sqlite import RELEASE, chosen_table
 
@@ -65,8 +66,7 @@ def _quoted(name: str) -> str:
 
 def write(table: pa.Table, path: Path, writing: Writing) -> Options:
     """Write a database of one table; return the options to read it back."""
-    if len({name.lower() for name in table.column_names}) < len(table.column_names):
-        raise OutputError("output.duckdb-names-differ-in-case-only")
+    require_column_names(table.column_names, path.suffix.lower())
     with duckdb.connect(str(path), config={"autoinstall_known_extensions": False}) as connection:
         connection.register("released", table)
         name = _quoted(writing.table or RELEASE)

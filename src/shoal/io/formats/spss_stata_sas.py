@@ -18,12 +18,12 @@ import pyarrow.compute as pc
 
 from shoal.errors import OutputError, TableError
 from shoal.io.formats import ColumnLabels, Options, Writing
+from shoal.io.formats.column_names import require_column_names
 from shoal.io.formats.numbers import MAX_EXACT_INTEGER, cast_to_schema, whole_numbers
 
 MAX_LABEL_BYTES = 120
 """Bytes of a value label that every program displays."""
 
-MAX_NAME_BYTES = {".sav": 64, ".dta": 32, ".xpt": 32}
 LABELLED = (".sav", ".dta")
 """Formats that store labels of values in the file itself."""
 
@@ -125,7 +125,7 @@ def write(table: pa.Table, path: Path, writing: Writing) -> Options:
 
     suffix = path.suffix.lower()
     labels = writing.labels
-    _check_names(table.column_names, suffix)
+    require_column_names(table.column_names, suffix)
     columns: dict[str, Any] = {}
     meanings: dict[str, dict[float, str]] = {}
     fields: list[pa.Field] = []
@@ -153,13 +153,6 @@ def write(table: pa.Table, path: Path, writing: Writing) -> Options:
     writers[suffix](frame, str(path), **given)
     _pin_time(path, suffix)
     return Options(schema=pa.schema(fields), decoded=tuple(decoded))
-
-
-def _check_names(names: list[str], suffix: str) -> None:
-    max_bytes = MAX_NAME_BYTES[suffix]
-    wrong = [name for name in names if not re.fullmatch(r"[^\W\d]\w*", name) or len(name.encode()) > max_bytes]
-    if wrong:
-        raise OutputError("output.column-name-not-allowed", ending=suffix, bytes=max_bytes, column=wrong[0])
 
 
 def _check_no_nul(name: str, values: pa.ChunkedArray, suffix: str) -> None:

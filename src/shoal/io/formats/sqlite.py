@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from shoal.errors import PlanError, TableError
 from shoal.io.formats import ColumnLabels, Options, Writing
+from shoal.io.formats.column_names import require_column_names
 from shoal.io.formats.numbers import MAX_EXACT_INTEGER, cast_to_schema
 
 DENY = sqlite3.SQLITE_DENY
@@ -110,6 +111,7 @@ def _column(values: list[Any], name: str) -> pa.Array:
 
 def write(table: pa.Table, path: Path, writing: Writing) -> Options:
     """Write a database of one table; return the options to read it back."""
+    require_column_names(table.column_names, path.suffix.lower())
     made = pa.table([_holdable(column) for column in table.columns], names=table.column_names)
     sql_kinds = {pa.int64(): "INTEGER", pa.float64(): "REAL", pa.string(): "TEXT"}
     listed = ", ".join(f"{_quoted(part.name)} {sql_kinds[part.type]}" for part in made.schema)
