@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from shoal.cli.linked import Ignored, Knows, Links, Root, Tables, audit_files, show_audit
 from shoal.cli.options import TABLES, EngineName, Master, settings_of
 from shoal.formatting import fixed, format_value, number, percent
 
@@ -23,7 +24,7 @@ NAMES = "Column names, separated by commas; may be repeated."
 
 
 def attack(
-    table: Annotated[Path, typer.Argument(help=f"The released table: {TABLES}.")],
+    table: Annotated[Path | None, typer.Argument(help=f"The released table: {TABLES}.")] = None,
     plan: Annotated[Path | None, typer.Option(help="Take roles, hierarchies, categories and models from here.")] = None,
     quasi_identifiers: Annotated[list[str] | None, typer.Option("--quasi-identifiers", "-q", help=NAMES)] = None,
     sensitive: Annotated[list[str] | None, typer.Option("--sensitive", "-s", help=NAMES)] = None,
@@ -74,6 +75,11 @@ def attack(
     time_zone: Annotated[
         str | None, typer.Option(help="The zone in which times with a zone are read; the plan's or UTC by default.")
     ] = None,
+    root: Root = None,
+    link: Links = None,
+    tables: Tables = None,
+    knows: Knows = None,
+    ignore: Ignored = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
     """Attack a released table and count the rows that would be exposed.
@@ -95,6 +101,7 @@ def attack(
     Example:  shoal attack released.csv --plan plan.toml
               shoal attack released.csv --plan plan.toml --external voters.csv --original patients.csv
               shoal attack released.csv -q age,zip -s condition --categories "HIV,Cancer;Asthma;Flu" --json
+              shoal attack --tables folder --sensitive diagnosis.code
     """
     from shoal.audit.assess import assess
     from shoal.audit.attack import attack as run
@@ -102,6 +109,10 @@ def attack(
     from shoal.cli.console import output, progress
     from shoal.io.engines.spark_shared_session import shared_spark_session
 
+    audit = audit_files(table, root, link, tables, knows, ignore, names_of(sensitive), None, missing)
+    if audit is not None:
+        show_audit(audit, as_json)
+        return
     roles = roles_from(plan, quasi_identifiers, sensitive, categories)
     settings = settings_of(engine, master, roles)
     with progress(as_json) as show, shared_spark_session():

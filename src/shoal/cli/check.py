@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from shoal.cli.linked import Ignored, Knows, Links, Root, Tables, audit_files, show_audit
 from shoal.cli.options import TABLES, EngineName, Master, settings_of
 from shoal.formatting import format_value
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def check(
-    table: Annotated[Path, typer.Argument(help=f"The table: {TABLES}.")],
+    table: Annotated[Path | None, typer.Argument(help=f"The table: {TABLES}.")] = None,
     plan: Annotated[Path | None, typer.Option(help="Take roles and models from this plan.")] = None,
     quasi_identifiers: Annotated[
         list[str] | None,
@@ -59,6 +60,11 @@ def check(
             "--require-complete", help="Exit with status 1 also if the table cannot answer the plan's whole question."
         ),
     ] = False,
+    root: Root = None,
+    link: Links = None,
+    tables: Tables = None,
+    knows: Knows = None,
+    ignore: Ignored = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
     """Check a table against models; exit status 0 if it meets them, 1 if not.
@@ -73,6 +79,7 @@ def check(
     \b
     Example:  shoal check released.csv -q age,country,zip -s condition -m "k-anonymity k=4" -m "p-sensitive p=2"
               shoal check released.csv --plan plan.toml
+              shoal check --root person.csv --link visit.csv:person_id --knows facts=2 -m "k-anonymity k=5"
     """
     from shoal.api import functions
     from shoal.cli.console import folded_line, models_table, output, progress, safe
@@ -81,6 +88,10 @@ def check(
     from shoal.plan.plan import Plan
     from shoal.schema import Column, Role
 
+    audit = audit_files(table, root, link, tables, knows, ignore, names_of(sensitive), model, missing)
+    if audit is not None:
+        show_audit(audit, as_json)
+        raise typer.Exit(0 if audit.holds else 1)
     if plan is not None and (quasi_identifiers or sensitive or categories):
         raise PlanError("command.plan-and-columns")
     loaded = None if plan is None else Plan.read(plan)

@@ -61,7 +61,7 @@ def find_crowds(people: Histogram, known_rows: int | None) -> LinkedRowCrowds:
     group, person, rows = people.owner[order], people.value[order].astype(np.int64), people.count[order]
     if known_rows is None:
         return _same_trajectory(group, person, rows)
-    return _same_sets(group, person, np.minimum(rows, known_rows), len(people.known), known_rows)
+    return crowds_of_row_sets(group, person, np.minimum(rows, known_rows), len(people.known), known_rows)
 
 
 def _same_trajectory(group: Whole, person: Whole, rows: Whole) -> LinkedRowCrowds:
@@ -87,11 +87,12 @@ def _same_trajectory(group: Whole, person: Whole, rows: Whole) -> LinkedRowCrowd
     return LinkedRowCrowds(start.astype(np.int64), everybody[order].astype(np.int32), known[:, 0], known[:, 1])
 
 
-def _same_sets(group: Whole, person: Whole, rows: Whole, groups: int, limit: int) -> LinkedRowCrowds:
+def crowds_of_row_sets(group: Whole, person: Whole, rows: Whole, groups: int, limit: int) -> LinkedRowCrowds:
     """Return crowds of people with the same labels in 2 to ``limit`` rows.
 
-    A set of rows is represented by its sorted labels; longer sets extend shorter ones by a later row of the same
-    person. Of several ways to the same labels, the one is stored that leaves most later rows.
+    Each entry is a person's number of rows in a group, at most ``limit``; entries are sorted by person and group. A set
+    of rows is represented by its sorted labels; longer sets extend shorter ones by a later row of the same person. Of
+    several ways to the same labels, the one is stored that leaves most later rows.
     """
     label, owner = np.repeat(group, rows), np.repeat(person, rows)
     end = np.searchsorted(owner, owner, side="right")

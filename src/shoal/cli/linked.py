@@ -1,0 +1,137 @@
+"""Linked tables on the command line: options of ``check`` and ``attack``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from shoal.audit.linked import Knowledge, LinkedAudit
+
+Root = Annotated[
+    Path | None, typer.Option("--root", help="A file with one row for each person; others refer to it by --link.")
+]
+Links = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--link",
+        help="A file and its column that names a row of another file: visit.csv:person_id, or "
+        "visit.csv:patient=person.person_id if the names differ; may be repeated.",
+    ),
+]
+Tables = Annotated[
+    Path | None,
+    typer.Option("--tables", help="A folder of linked files, or a SQLite or DuckDB file; see --root and --link."),
+]
+Knows = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--knows",
+        help="With linked tables, what an intruder knows besides the root: facts=1 (the default) to facts=3, counts, "
+        "structure, all; may be repeated.",
+    ),
+]
+Ignored = Annotated[
+    list[str] | None,
+    typer.Option("--ignore", help="With linked tables, columns that nobody knows: table.column; may be repeated."),
+]
+
+
+def audit_files(
+    table: Path | None,
+    root: Path | None,
+    links: Sequence[str] | None,
+    tables: Path | None,
+    knows: Sequence[str] | None,
+    ignored: Sequence[str] | None,
+    sensitive: Sequence[str] | None,
+    models: Sequence[str] | None,
+    missing: Sequence[str] | None,
+) -> LinkedAudit | None:
+    """Audit linked files; None if a single table is given."""
+    from shoal.audit.find_links import table_name
+    from shoal.audit.linked import audit_linked
+    from shoal.errors import PlanError
+
+    if root is None and tables is None:
+        if table is None:
+            raise PlanError("command.table-missing")
+        if links or knows or ignored:
+            raise PlanError("command.linked-options-of-one-table")
+        return None
+    if table is not None or (root is not None and tables is not None):
+        raise PlanError("command.table-and-linked-tables")
+    files: dict[str, Path] = {}
+    named = []
+    roots = [] if root is None else [(root, "")]
+    for path, rest in [*roots, *(_split(link) for link in links or ())]:
+        name = table_name(path)
+        if files.setdefault(name, path) != path:
+            raise PlanError("linked.name-twice", table=name)
+        named += [f"{name}:{rest}"] * bool(rest)
+    return audit_linked(
+        tables if tables is not None else files,
+        root=None if root is None else table_name(root),
+        links=named,
+        k=_group_size(models or ()),
+        knowledge=_knowledge(knows or ()),
+        sensitive=list(sensitive or ()),
+        ignore=list(ignored or ()),
+        missing=list(missing or ()),
+    )
+
+
+def _split(link: str) -> tuple[Path, str]:
+    """Split a link in file and columns."""
+    from shoal.errors import PlanError
+
+    file, _, columns = link.rpartition(":")
+    if not file or not columns:
+        raise PlanError("linked.link-malformed")
+    return Path(file), columns
+
+
+def _group_size(models: Sequence[str]) -> int:
+    """Return the k of the models; five without one."""
+    from shoal.errors import PlanError
+    from shoal.models import KAnonymity
+    from shoal.plan.coerce import as_models
+
+    k = 5
+    for model in as_models(list(models)) if models else ():
+        if not isinstance(model, KAnonymity):
+            raise PlanError("linked.model-not-possible", model=model.name)
+        k = model.k
+    return k
+
+
+def _knowledge(words: Sequence[str]) -> Knowledge:
+    """Parse what an intruder knows."""
+    from shoal.audit.linked import Knowledge
+    from shoal.errors import PlanError
+
+    facts, flags = 1, {"counts": False, "structure": False, "all": False}
+    for word in words:
+        name, _, number = word.partition("=")
+        if name == "facts" and number.isdecimal():
+            facts = int(number)
+        elif word in flags:
+            flags[word] = True
+        else:
+            raise PlanError("linked.knowledge-malformed")
+    return Knowledge(facts, **flags)
+
+
+def show_audit(audit: LinkedAudit, as_json: bool) -> None:
+    """Print an audit of linked tables."""
+    from shoal.cli.console import output, safe
+
+    if as_json:
+        print(json.dumps(audit.to_dict()))
+    else:
+        for line in str(audit).splitlines():
+            output.print(safe(line), soft_wrap=True)
