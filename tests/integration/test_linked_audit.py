@@ -40,7 +40,7 @@ def test_the_number_of_visits_singles_out_one_of_ten():
     assert not audit({"visit": visits([*ONE_EACH, (3, 2024)])}, knowledge=Knowledge(counts=True)).holds
 
 
-def test_an_exact_diagnosis_beside_a_key_singles_out():
+def test_an_exact_diagnosis_with_a_key_singles_out():
     codes = ["A"] * 9 + ["B"]
     found = audit({"diagnosis": pa.table({"person_id": list(range(10)), "code": codes})})
     assert not found.holds
@@ -62,8 +62,8 @@ def test_a_side_file_with_offsets_of_dates_is_named():
 
 
 def test_a_visit_without_a_diagnosis_is_found():
-    many = [(person, 2024) for person in range(10) for _ in range(3)]
-    visit = visits(many)
+    three_each = [(person, 2024) for person in range(10) for _ in range(3)]
+    visit = visits(three_each)
     children = [key for key in visit["visit_id"].to_pylist() if key != 101]
     found = audit({"visit": visit, "diagnosis": pa.table({"visit_id": children, "code": ["A"] * len(children)})})
     assert found.named("the root and rows of visit without a row of diagnosis").alone == 1
@@ -129,9 +129,9 @@ def run(*arguments):
 def test_check_on_the_command_line(tmp_path):
     write_folder(tmp_path)
     files = ["--root", tmp_path / "person.csv", "--link", f"{tmp_path / 'visit.csv'}:person_id"]
-    held = run("check", *files, "-m", "k-anonymity k=2", "--json")
-    assert held.exit_code == 0
-    assert json.loads(held.stdout)["crowds"][0] == {
+    passed = run("check", *files, "-m", "k-anonymity k=2", "--json")
+    assert passed.exit_code == 0
+    assert json.loads(passed.stdout)["crowds"][0] == {
         "kind": "root", "knows": "the root", "smallest_crowd": 2, "alone": 0, "below_k": 0, "required": True
     }  # fmt: skip
     assert run("check", *files, "-m", "k-anonymity k=3").exit_code == 1

@@ -54,7 +54,8 @@ def facts_of(visits):
     for number, (reason, tests) in enumerate(visits):
         found.append((("visit", reason), ("visit", number), None))
         found += [
-            (("test", reason, result), ("test", number, place), ("visit", number)) for place, result in enumerate(tests)
+            (("test", reason, result), ("test", number, position), ("visit", number))
+            for position, result in enumerate(tests)
         ]
     return found
 

@@ -1,4 +1,4 @@
-"""Audit of linked tables: how many people does each kind of knowledge find?
+"""Audit of linked tables: crowds of people by kinds of knowledge.
 
 A root table has one row for each person, other tables refer to it. Nothing is changed: the audit reads the tables and
 counts crowds (:mod:`shoal.risk.linked_facts`). It serves files that somebody calls de-identified, made by shoal or not.
@@ -47,7 +47,7 @@ MAX_FACTS = 3
 
 @dataclass(frozen=True)
 class Knowledge:
-    """What an intruder may know besides the root table.
+    """Knowledge of an intruder besides the root table.
 
     Attributes
     ----------
@@ -167,7 +167,7 @@ class LinkedAudit(Displayable):
 
     @property
     def holds(self) -> bool:
-        """Whether all required knowledge leaves crowds of k people."""
+        """Return whether all required crowds have k people."""
         return all(not part.below for part in self.crowds if part.required)
 
     def named(self, knows: str) -> CrowdFigures:

@@ -1,4 +1,4 @@
-"""Crowds of people in linked tables, by what an intruder knows of a person.
+"""Crowds of people in linked tables, by kinds of knowledge.
 
 An intruder knows the values of the root table, and besides one of these:
 
@@ -83,7 +83,7 @@ def fact_crowds(linked: LinkedPeople, facts: int, tables: Sequence[str] | None =
 
 
 def crowds_by_linked_facts(linked: LinkedPeople) -> Whole:
-    """Return the smallest crowds of two facts whose relation is known.
+    """Return the smallest crowds of two facts and their relation.
 
     Two facts hang on the same parent row, or one hangs on the other, or neither. The crowd is everybody who has two
     such facts in the same relation.
@@ -149,11 +149,11 @@ def crowds_by_intervals(linked: LinkedPeople, table: FactTable, column: str) -> 
     same = np.r_[False, person[1:] == person[:-1]] if len(person) else np.zeros(0, np.bool_)
     gaps = np.diff(days, prepend=0)[same]
     owner = person[same]
-    place = np.arange(len(owner)) - np.searchsorted(owner, owner)
+    position = np.arange(len(owner)) - np.searchsorted(owner, owner)
     return count_equal(
         [
             linked.root,
-            _multisets([owner], [number_rows([place, gaps - gaps.min(initial=0)], len(owner))], linked.people),
+            _multisets([owner], [number_rows([position, gaps - gaps.min(initial=0)], len(owner))], linked.people),
         ],
         linked.people,
     )
@@ -202,7 +202,7 @@ def is_offset(table: FactTable, column: str) -> bool:
 
 
 def count_disclosed(linked: LinkedPeople, sensitive: SensitiveValues, facts: int) -> int:
-    """Count the people in a crowd whose members all have one value in common."""
+    """Count the people in crowds with one value in common."""
     disclosed = np.zeros(linked.people, np.bool_)
     order = np.argsort(linked.root, kind="stable")
     sizes = np.bincount(linked.root)
@@ -216,8 +216,8 @@ def count_disclosed(linked: LinkedPeople, sensitive: SensitiveValues, facts: int
         crowd = np.repeat(np.arange(crowds.count), np.diff(crowds.start))
         values = first[members + 1] - first[members]
         each = np.repeat(np.arange(len(members)), values)
-        place = first[members][each] + np.arange(len(each)) - np.repeat(np.cumsum(values) - values, values)
-        key, people = different_keys(crowd[each] * width + sensitive.value[place])
+        position = first[members][each] + np.arange(len(each)) - np.repeat(np.cumsum(values) - values, values)
+        key, people = different_keys(crowd[each] * width + sensitive.value[position])
         shared = np.unique(key[people == np.diff(crowds.start)[key // width]] // width)
         found = np.zeros(crowds.count, np.bool_)
         found[shared] = True
@@ -236,7 +236,7 @@ def _facts_of(linked: LinkedPeople, tables: Sequence[str] | None) -> tuple[Whole
 
 
 def _crowds_of_single_facts(group: Whole, person: Whole, groups: int) -> LinkedRowCrowds:
-    """Return the people who have each fact."""
+    """Return the people with each fact."""
     order = np.argsort(group, kind="stable")
     start = np.searchsorted(group[order], np.arange(groups + 1))
     each = np.arange(groups)
@@ -244,7 +244,7 @@ def _crowds_of_single_facts(group: Whole, person: Whole, groups: int) -> LinkedR
 
 
 def _parts_by_root(root: Whole, person: Whole, rows: Whole, facts: int) -> Iterator[npt.NDArray[np.bool_]]:
-    """Yield masks of entries whose root labels together have few sets of facts."""
+    """Yield masks of entries of whole root labels, with few sets of facts."""
     sets = np.zeros(int(root.max()) + 1, np.float64)
     per_person = np.bincount(person, weights=rows)
     present, first = np.unique(person, return_index=True)
@@ -297,12 +297,12 @@ def _multisets(owners: Sequence[Whole], items: Sequence[Whole], people: int) -> 
     for owner, item in zip(owners, items, strict=True):
         order = np.lexsort((item, owner))
         owner, item = owner[order], item[order]
-        place = np.arange(len(owner)) - np.searchsorted(owner, owner)
-        by_place = np.argsort(place, kind="stable")
-        ends = np.cumsum(np.bincount(place))
+        position = np.arange(len(owner)) - np.searchsorted(owner, owner)
+        by_position = np.argsort(position, kind="stable")
+        ends = np.cumsum(np.bincount(position))
         # owners who agree in their first items, refined item by item; owners without more items keep their number
         for begin, end in itertools.pairwise([0, *ends.tolist()]):
-            at = by_place[begin:end]
+            at = by_position[begin:end]
             refined = number_rows([number[owner[at]], item[at]], len(at))
             number[owner[at]] = used + refined
             used += int(refined.max(initial=-1)) + 1

@@ -1,4 +1,4 @@
-"""Linked tables: people in a root table, and facts in tables that refer to it.
+"""Linked tables: a root table of people, and tables of their facts.
 
 A child table names a row of its parent in one column. A *fact* is a row of a child table: the table, the values of its
 known columns, and those of the rows on its path to the person. Every row of every table belongs to one person.
