@@ -84,3 +84,65 @@ def test_facts_are_found_within_the_time():
     found = measure_exposure(names, columns, np.ones(50, np.int64), seconds=1.5, clock=lambda: float(next(ticks)))
     assert len(found.facts) == 0
     assert len(measure_exposure(names, columns, np.ones(50, np.int64)).facts) == 2
+
+
+def people_by_definition(published, truths, hidden):
+    """Return the smallest crowd of people of each person, cell by cell."""
+    smallest = {}
+    for person, *truth in truths:
+        crowd = {other for other, *row in published if all(a in (b, hidden) for a, b in zip(row, truth, strict=True))}
+        smallest[person] = min(smallest.get(person, len(crowd)), len(crowd))
+    return list(smallest.values())
+
+
+def test_people_count_once():
+    draw = random.Random(4)
+    for hidden in (None, "*"):
+        truths = [(draw.randrange(25), draw.choice("ab"), draw.choice("cdef")) for _ in range(60)]
+        published = [(u, "*" if hidden and draw.random() < 0.3 else a, b) for u, a, b in truths]
+        count, owner = np.ones(60, np.int64), np.asarray([row[0] for row in published])
+        columns, true_columns = (list(zip(*(row[1:] for row in rows), strict=True)) for rows in (published, truths))
+        found = measure_exposure(["a", "b"], columns, count, true_columns, count, hidden=hidden, people=(owner, owner))
+        crowds = people_by_definition(published, truths, hidden)
+        assert (found.people, found.rows) == (len(set(owner.tolist())), 60)
+        if hidden is None:
+            assert found.all_columns.exposed == sum(crowd < 5 for crowd in crowds)
+            assert found.all_columns.alone == sum(crowd <= 1 for crowd in crowds)
+        else:  # an upper bound: nobody exposed is left out
+            assert found.all_columns.exposed >= sum(crowd < 5 for crowd in crowds)
+
+
+def with_people(rows_per_person):
+    people = pa.array([f"p{n // rows_per_person}" for n in range(ROWS)])
+    roles = {"age": {"role": "quasi-identifier", "hierarchy": {"intervals": [10]}}, "city": "quasi-identifier"}
+    columns = {**roles, "job": "quasi-identifier", "vote": "sensitive", "patient": "person"}
+    model = {"name": "k-anonymity", "k": 5, "known": 1}
+    made = shoal.Plan.from_dict({"columns": columns, "models": [model], "method": "hidden-cells"})
+    return shoal.anonymize(TABLE.append_column("patient", people), made)
+
+
+def test_releases_count_people():
+    made = with_people(2)
+    figures = made.to_dict()["exposure"]
+    assert (figures["rows"], figures["people"]) == (ROWS, ROWS // 2)
+    assert figures["below_5"] > 0.5 * ROWS // 2
+    (warning,) = [warning for warning in made.warnings if warning["code"] == "exposure"]
+    assert f"Of {ROWS // 2} people" in warning["text"]
+
+
+def test_the_internal_report_shows_exposure():
+    model = {"name": "k-anonymity", "k": 5, "known": 1}
+    made = shoal.anonymize(TABLE, plan(models=[model], method="hidden-cells"))
+    assert "Exposed rows" in made.report(internal=True).html
+    assert "Exposed rows" not in made.report().html
+
+
+def test_standard_output_measures_exposure(tmp_path, capsysbinary):
+    import pyarrow.csv as pa_csv
+
+    pa_csv.write_csv(TABLE, tmp_path / "table.csv")
+    written = plan(models="k-anonymity k=5", method="mondrian", source={"path": str(tmp_path / "table.csv")},
+                   output={"path": "-"})  # fmt: skip
+    made = shoal.release(written)
+    assert made.to_dict()["exposure"]["below_5"] == 0
+    assert capsysbinary.readouterr().out.startswith(b"age,")

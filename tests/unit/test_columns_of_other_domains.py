@@ -8,7 +8,6 @@ may be published as if it were harmless.
 
 from __future__ import annotations
 
-import random
 from functools import cache
 
 import pyarrow as pa
@@ -16,6 +15,7 @@ import pytest
 
 from shoal.advice.profile import profile as profile_table
 from shoal.schema import Role
+from tests.builders.made_up_columns import Draw
 
 ROWS = 400
 MIN_RIGHT_SHARE = 0.9
@@ -23,40 +23,6 @@ V, P, S, T, N, K, X = "visible", "private", "sensitive", "technical", "names", "
 UNKNOWN = "unknown"
 SEEN = (V, UNKNOWN)
 """Tiers that a draft protects as a quasi-identifier."""
-
-
-class Draw:
-    """Columns of made-up values."""
-
-    def __init__(self, seed: int) -> None:
-        self.random = random.Random(seed)
-
-    def words(self, *values: str, even: bool = False) -> list[str]:
-        """Values, the first most often."""
-        weights = [1.0 if even else 1 / (n + 1) for n in range(len(values))]
-        return self.random.choices(values, weights, k=ROWS)
-
-    def whole(self, low: int, high: int) -> list[int]:
-        return [self.random.randint(low, high) for _ in range(ROWS)]
-
-    def real(self, low: float, high: float, digits: int = 1) -> list[float]:
-        return [round(self.random.uniform(low, high), digits) for _ in range(ROWS)]
-
-    def money(self, low: float, high: float, digits: int = 2) -> list[float]:
-        return [round(low + (high - low) * self.random.random() ** 3, digits) for _ in range(ROWS)]
-
-    def marks(self, yes: str = "1", no: str = "0", share: float = 0.15) -> list[str]:
-        return [yes if self.random.random() < share else no for _ in range(ROWS)]
-
-    def keys(self, start: int, step: int = 7, before: str = "") -> list[str]:
-        return [f"{before}{start + step * n}" for n in self.random.sample(range(ROWS), ROWS)]
-
-    def dates(self, form: str, first: int = 2010, last: int = 2022) -> list[str]:
-        from datetime import datetime, timedelta
-
-        start = datetime(first, 1, 1)
-        span = (last - first) * 365 * 86_400
-        return [(start + timedelta(seconds=self.random.randrange(span))).strftime(form) for _ in range(ROWS)]
 
 
 def insurance(d: Draw) -> dict:
@@ -301,7 +267,7 @@ def judged() -> tuple[tuple[str, str, str, tuple[str, ...], str], ...]:
     """Return table, column, found tier, expected tiers and drafted role."""
     found = []
     for seed, make in enumerate(TABLES):
-        columns = make(Draw(seed))
+        columns = make(Draw(seed, ROWS))
         table = pa.table({name: [str(value) for value in values] for name, (values, _) in columns.items()})
         for column in profile_table(table).columns:
             found.append((make.__name__, column.name, str(column.tier), columns[column.name][1], str(column.role)))

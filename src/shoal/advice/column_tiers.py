@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from shoal.advice.value_kinds import have_same_unit, numbers_of
+from shoal.advice.value_kinds import have_same_unit, look_like_amounts, numbers_of
 from shoal.formatting import number
 from shoal.schema import Role
 from shoal.schema.column_vocabulary import words_of
@@ -52,7 +52,7 @@ TOPICS = {
     "weekday": "when something happened",
     "religion": "belief", "party": "political opinion", "illness": "illnesses", "drug": "medicines",
     "offence": "offences", "grade": "grades",
-    "habit": "habits",
+    "habit": "habits", "specialty": "health",
 }  # fmt: skip
 WEIGHT_WORDS = {"weight", "weights", "poids", "gewicht", "gew", "peso", "wgt", "wght", "wt", "bmxwt", "vikt", "waga"}
 UNITS_OF_WEIGHT = {"kg", "lb", "lbs", "pounds", "body", "birth", "koerper", "corps", "cuerpo", "corpo", "bmxwt"}
@@ -62,6 +62,11 @@ REGION_WORDS = {
     "plz", "ort", "stadt", "gemeinde", "kreis", "ville", "commune", "departement", "municipio", "provincia", "pais",
     "comune", "regione", "uf",
 }  # fmt: skip
+WORDED_TOPICS = {"sex", "family", "origin"}
+"""Facts that are words, few codes or small counts."""
+MAX_CODES_OF_FACTS = 30
+MIN_LOOSE_CODES = 100
+MAX_REPEATED_CODES_SHARE = 0.4
 CORE_TOPICS = {"age", "sex", "origin", "place", "family"}
 """Visible facts that count more than a private word beside them: the age of a subscriber."""
 GRAVE_TOPICS = {"health", "belief", "sexuality", "politics", "offences", "money", "income"}
@@ -193,8 +198,10 @@ def _judge_by_words(column: Evidence) -> Judgement:
         return measured
     if found is None and (named := sensitive_reason(column.name)):
         return _with_role(column, Tier.SENSITIVE, "", named)
+    if found is not None and _contradicts_values(found, column):
+        found = None
     if found is None:
-        return Judgement(Tier.UNKNOWN, Role.QUASI_IDENTIFIER, "it is not understood, and somebody may know it")
+        return _judge_by_shape(column)
     tier = Tier(found.tier)
     if found.way == "abbreviation" and tier in (Tier.PRIVATE, Tier.TECHNICAL):
         reason = f"it may tell about {TOPICS[found.topic]} (read as {found.words}...), which is not sure"
@@ -203,6 +210,30 @@ def _judge_by_words(column: Evidence) -> Judgement:
         return _with_role(column, Tier.VISIBLE, "work", "it tells a kind of pay or account, and no amount")
     sure = "" if found.way in ("name", "inflection") else f" (read as {found.words}...)"
     return _with_role(column, tier, found.topic, f"by its {source} it tells about {TOPICS[found.topic]}{sure}")
+
+
+def _contradicts_values(found: Meaning, column: Evidence) -> bool:
+    """Return whether an unsure reading of the name does not fit the values.
+
+    Many different numbers are no sex, no relatives and no origin: `ta_sist` is no sister.
+    """
+    is_numeric = column.kind == "number" and len(column.values) > MAX_CODES_OF_FACTS
+    return found.way == "abbreviation" and found.topic in WORDED_TOPICS and is_numeric
+
+
+def _judge_by_shape(column: Evidence) -> Judgement:
+    """Judge a column that no word explains by the shape of its values."""
+    if column.kind == "number" and look_like_amounts(column.values):
+        return _with_role(column, Tier.SENSITIVE, "money", "its numbers look like amounts of money")
+    if _may_be_key(column):
+        return Judgement(Tier.NAMES, Role.IDENTIFIER, "it is not understood, and its codes hardly repeat: a key, maybe")
+    return Judgement(Tier.UNKNOWN, Role.QUASI_IDENTIFIER, "it is not understood, and somebody may know it")
+
+
+def _may_be_key(column: Evidence) -> bool:
+    """Return whether most codes occur in few rows."""
+    filled = column.rows - column.missing
+    return column.kind == "code" and len(column.values) > max(MIN_LOOSE_CODES, MAX_REPEATED_CODES_SHARE * filled)
 
 
 def _is_understood(name: str) -> bool:
@@ -258,6 +289,8 @@ def _with_role(column: Evidence, tier: Tier, topic: str, reason: str) -> Judgeme
     Columns that are published unchanged must be harmless in their values, too.
     """
     words = column.kind in ("word", "code")
+    if tier is Tier.PRIVATE and _may_be_key(column):
+        return Judgement(Tier.NAMES, Role.IDENTIFIER, f"{reason}; its codes hardly repeat: a key, maybe", topic)
     if tier is Tier.PRIVATE and words and len(column.values) > MAX_PRIVATE_WORDS:
         reason += f"; with {number(len(column.values))} different values somebody may know one"
         return Judgement(Tier.UNKNOWN, Role.QUASI_IDENTIFIER, reason, topic)

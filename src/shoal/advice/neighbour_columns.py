@@ -15,11 +15,16 @@ from shoal.advice.column_tiers import ROLES, TOPICS, Evidence, Judgement, Tier
 from shoal.advice.value_kinds import numbers_of
 from shoal.schema import Role
 from shoal.schema.column_vocabulary import words_of
+from shoal.schema.column_words import meanings_of
 from shoal.schema.value_words import fold_value, yes_and_no
 
 MIN_SERIES = 3
 MIN_BATTERY = 5
 MIN_TOPIC_COLUMNS = 3
+RECORD_TOPICS = {"health", "offences", "grades", "income", "money"}
+"""Topics of files about people in the care of somebody: patients, pupils, staff, tenants."""
+MIN_RECORD_TOPICS = 2
+MIN_RECORD_COLUMNS = 4
 MIN_FAMILY = 3
 START_WORDS = {
     "start", "origin", "pickup", "pu", "departure", "from", "depart", "origen", "salida", "origem", "partenza", "von",
@@ -29,6 +34,15 @@ END_WORDS = {
     "end", "destination", "dest", "dropoff", "do", "arrival", "to", "arrivee", "destino", "llegada", "arrivo", "nach",
     "ziel", "ankunft", "einde", "aankomst",
 }  # fmt: skip
+MIN_MEASURES = 3
+MAX_MEASURES = 200
+VALUE_WORDS = {
+    "value", "values", "val", "result", "results", "res", "reading", "measurement", "measure", "obs", "observation",
+    "num", "numeric", "unit", "wert", "messwert", "befund", "ergebnis", "valeur", "resultat", "mesure", "valor",
+    "resultado", "medida", "valore", "risultato", "misura", "waarde", "uitslag", "meting", "vaerdi", "varde", "wartosc",
+    "wynik", "hodnota", "vysledek",
+}  # fmt: skip
+"""Names of the values of a long table."""
 MIN_MEASUREMENTS = 2
 NEIGHBOUR_DISTANCE = 3
 MIN_MONEY = 500
@@ -40,7 +54,8 @@ MAX_ANSWERS = 12
 class Shape:
     """Properties of a column that others may share.
 
-    Its kind, its answers if they are few, and whether it may be money or a yes and no.
+    Its kind, its answers if they are few, whether it may be money or a yes and no, and the sensitive topic of the
+    measures that its values name (hdl, chol, sbp), if they do.
     """
 
     kind: str
@@ -48,6 +63,8 @@ class Shape:
     is_money: bool
     is_mark: bool
     distinct: int
+    measures: str = ""
+    has_fractions: bool = False
 
 
 def shape_of(column: Evidence) -> Shape:
@@ -59,7 +76,25 @@ def shape_of(column: Evidence) -> Shape:
         column.kind == "number" and _is_money(column),
         yes_and_no(column.values) is not None,
         len(column.values),
+        _measures_of(column),
+        column.kind == "number" and _has_fractions(column.values),
     )
+
+
+def _has_fractions(values: Sequence[str]) -> bool:
+    """Return whether most numbers are not whole."""
+    numbers = numbers_of(values) or []
+    return 2 * sum(number != round(number) for number in numbers) > len(numbers)
+
+
+def _measures_of(column: Evidence) -> str:
+    """Return the sensitive topic of most values, read as names of columns."""
+    if column.kind not in ("word", "code") or not MIN_MEASURES <= len(column.values) <= MAX_MEASURES:
+        return ""
+    readings = [[part.topic for part in meanings_of(value) if part.tier == "sensitive"] for value in column.values]
+    topics = Counter(found[0] for found in readings if found)
+    topic, count = max(topics.items(), key=lambda one: (one[1], one[0]), default=("", 0))
+    return topic if 2 * count >= len(column.values) else ""
 
 
 def _is_money(column: Evidence) -> bool:
@@ -94,7 +129,7 @@ def judge_by_neighbours(
                 found[at] = Judgement(
                     Tier.NAMES, Role.IDENTIFIER, f"it tells the same as {names[other]!r} in every row"
                 )
-    found = _judge_destinations(names, found)
+    found = _judge_measured_values(names, _judge_destinations(names, found), shapes)
     found = _judge_families(names, _judge_series(names, found, shapes), shapes)
     topics = Counter(one.topic for one in found if one.tier is Tier.SENSITIVE)
     found = _judge_measurements(found, shapes)
@@ -114,10 +149,32 @@ def judge_by_neighbours(
         elif shapes[position].is_mark and (topic := _table_topic(topics)):
             reason = f"it is a yes or no that is not understood, in a table about {TOPICS[topic]}"
             found[position] = Judgement(Tier.SENSITIVE, Role.SENSITIVE, reason, topic)
+        elif shapes[position].has_fractions and topics["health"] >= MIN_TOPIC_COLUMNS:
+            reason = "it is a measurement that is not understood, in a table about health"
+            found[position] = Judgement(Tier.SENSITIVE, Role.SENSITIVE, reason, "health")
         elif shapes[position].is_money and money > max(len(understood) / 2, MIN_TOPIC_COLUMNS):
             reason = "it is a number that is not understood, in a table about money"
             found[position] = Judgement(Tier.SENSITIVE, Role.SENSITIVE, reason, "money")
     return found
+
+
+def _judge_measured_values(names: Sequence[str], judged: list[Judgement], shapes: Sequence[Shape]) -> list[Judgement]:
+    """Judge the values of measures that another column names.
+
+    A row has the name of a test, and its result.
+    """
+    topic = next((shape.measures for shape in shapes if shape.measures), "")
+    if not topic:
+        return judged
+    reason = f"it has the values of measures that another column names, which tell about {TOPICS[topic]}"
+    return [
+        Judgement(Tier.SENSITIVE, Role.SENSITIVE, reason, topic)
+        if one.tier in (Tier.UNKNOWN, Tier.PRIVATE, Tier.TECHNICAL)
+        and set(words_of(name)) <= VALUE_WORDS
+        and shape.kind in ("number", "word")
+        else one
+        for name, one, shape in zip(names, judged, shapes, strict=True)
+    ]
 
 
 def _judge_destinations(names: Sequence[str], judged: list[Judgement]) -> list[Judgement]:
@@ -184,9 +241,16 @@ def _judge_measurements(judged: list[Judgement], shapes: Sequence[Shape]) -> lis
 
 
 def _table_topic(topics: Counter[str]) -> str | None:
-    """Return the grave topic of a table, if several columns have it."""
-    grave = [(count, topic) for topic, count in topics.items() if topic in ("health", "offences")]
-    return max(grave)[1] if grave and max(grave)[0] >= MIN_TOPIC_COLUMNS else None
+    """Return the commonest grave topic of a table with several grave columns.
+
+    Records of staff and pupils have a few of each: sick leave, pay, ratings, unions.
+    """
+    grave = [(count, topic) for topic, count in topics.items() if topic in RECORD_TOPICS]
+    alone = [(count, topic) for count, topic in grave if topic in ("health", "offences") and count >= MIN_TOPIC_COLUMNS]
+    if alone:
+        return max(alone)[1]
+    several = len(grave) >= MIN_RECORD_TOPICS and sum(count for count, _ in grave) >= MIN_RECORD_COLUMNS
+    return max(grave)[1] if several else None
 
 
 def _judge_series(names: Sequence[str], judged: list[Judgement], shapes: Sequence[Shape]) -> list[Judgement]:

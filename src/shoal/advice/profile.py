@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.advice.column_tiers import (
+    CORE_TOPICS,
     Evidence,
     Judgement,
     Tier,
@@ -46,7 +47,7 @@ from shoal.io.formats.partitioned import find_parts
 from shoal.plan.coerce import EngineLike, as_engine
 from shoal.render import Displayable, Grid, Summary
 from shoal.schema import Role
-from shoal.schema.detect_identifiers import is_about_data_subjects, is_staff_key
+from shoal.schema.detect_identifiers import is_about_data_subjects, is_key_name, is_staff_key
 from shoal.schema.value_words import yes_and_no
 
 ALWAYS_MISSING = ("?", "NA", "N/A", "n/a", "#N/A", "NULL", "null", "NaN", "nan")
@@ -61,6 +62,7 @@ SAMPLE_ROWS = 2000
 MAX_ROWS_PER_PERSON = 200
 NEARLY_UNIQUE_SHARE = 0.5
 MIN_CONSTANT_COLUMNS = 3
+MIN_CONSTANT_FACTS = 2
 """Minimum number of columns that are constant within persons, to detect a person key by content."""
 
 
@@ -477,7 +479,8 @@ def _find_person_by_content(
 ) -> list[ColumnProfile]:
     """Detect a person column by its content, regardless of its name.
 
-    Most other columns are constant within each of its values. It repeats, but not in too many rows, and is not a date,
+    Most other columns are constant within each of its values; if its name is that of a key, two that tell about age,
+    sex, origin or place are enough, as in a log of events. It repeats, but not in too many rows, and is not a date,
     place or measure. Of several, the one with fewest values is chosen: a key of visits has one patient each, too. Costs
     a count with every other column, for each candidate that a sample leaves.
     """
@@ -499,20 +502,28 @@ def _find_person_by_content(
         own = column.distinct + bool(column.missing)
         candidates = [other for other in others if other is not column and other.distinct <= column.distinct]
         candidates = [other for other in candidates if _constant_within(sample[column.name], sample[other.name])]
-        if len(candidates) < MIN_CONSTANT_COLUMNS or 2 * len(candidates) < len(others) - 1:
+        if not _makes_person_key(column, candidates, others):
             continue
-        constant = sum(
-            engine.frequencies(table, table.positions([column.name, other.name])).num_rows == own
+        constant = [
+            other
             for other in candidates
-        )
-        if constant >= MIN_CONSTANT_COLUMNS and 2 * constant >= len(others) - 1:
-            found.append((column.distinct, column, constant))
+            if engine.frequencies(table, table.positions([column.name, other.name])).num_rows == own
+        ]
+        if _makes_person_key(column, constant, others):
+            found.append((column.distinct, column, len(constant)))
     if not found:
         return columns
     _, person, constant = min(found, key=lambda one: one[0])
     reason = f"its values repeat, and {constant} columns are the same in all rows of each: it says whose rows they are"
     person_column = replace(person, role=Role.PERSON, reason=reason, hierarchy=None, how="", notes=())
     return [person_column if column is person else column for column in columns]
+
+
+def _makes_person_key(key: ColumnProfile, constant: Sequence[ColumnProfile], others: Sequence[ColumnProfile]) -> bool:
+    """Return whether constant columns make a key that of a person."""
+    if is_key_name(key.name) and sum(one.topic in CORE_TOPICS for one in constant) >= MIN_CONSTANT_FACTS:
+        return True
+    return len(constant) >= MIN_CONSTANT_COLUMNS and 2 * len(constant) >= len(others) - 1
 
 
 def _sample_codes(engine: Engine, table: Relation) -> dict[str, npt.NDArray[np.int64]]:

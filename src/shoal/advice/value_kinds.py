@@ -266,3 +266,30 @@ def _is_outlier(number: float, regular: Sequence[float]) -> bool:
     """
     span = max(regular[-1] - regular[0], 1.0)
     return number > regular[-1] + span or number < regular[0] - span or (number < 0 <= regular[0])
+
+
+MIN_AMOUNTS = 20
+MIN_LARGEST_AMOUNT = 100
+MIN_CENTS_SHARE = 0.7
+MIN_AMOUNT_SKEW = 1.2
+"""Smallest ratio of mean and median of amounts: most are small, few are large."""
+
+
+def look_like_amounts(values: Sequence[str]) -> bool:
+    """Return whether numbers look like amounts of money.
+
+    Nearly all have cents and no further digits, and few large ones are far above the others.
+
+    >>> look_like_amounts([f"{n * n / 7:.2f}" for n in range(1, 90)])
+    True
+    >>> look_like_amounts([f"{20 + n / 7:.1f}" for n in range(1, 90)]), look_like_amounts(["1.25", "3.10"])
+    (False, False)
+    """
+    numbers = sorted(numbers_of(values) or [])
+    if len(numbers) < MIN_AMOUNTS or numbers[-1] < MIN_LARGEST_AMOUNT:
+        return False
+    cents = sum(round(number, 2) == number != round(number, 1) for number in numbers)
+    finer = sum(round(number, 2) != number for number in numbers)
+    middle = numbers[len(numbers) // 2]
+    skewed = sum(numbers) / len(numbers) >= MIN_AMOUNT_SKEW * middle
+    return not finer and cents >= MIN_CENTS_SHARE * len(numbers) and middle > 0 and skewed

@@ -260,17 +260,24 @@ class DecidedInMemory(Decided):
         names = self.plan.schema.quasi_identifiers
         if isinstance(self.recoding, ByPattern) or not self.plan.method.reveals_source:
             return None
-        positions = self.released.positions(names)
-        counted = engine.frequencies(self.released, positions)
-        published = [_texts(counted.column(f"c{position}")) for position in positions]
+        person = self.plan.schema.person[:1]
+        table = self.numbered if person else self.released
+        positions = table.positions((*names, *person))
+        counted = engine.frequencies(table, positions)
+        published = [_texts(counted.column(f"c{position}")) for position in positions[: len(names)]]
         count = counted.column("n").to_numpy().astype("int64")
+        owner = counted.column(f"c{positions[-1]}").to_numpy().astype("int64") if person else None
         wildcard = self.plan.method.wildcard
         labels = self._labels_of_codes() if wildcard is not None else []
         if not labels:
-            return measure_exposure(names, published, count, seconds=seconds)
+            people = None if owner is None else (owner, owner)
+            return measure_exposure(names, published, count, people=people, seconds=seconds)
         frequencies = self.problem.frequencies
         truths = [[label[code] for code in frequencies.codes[:, j]] for j, label in enumerate(labels)]
-        return measure_exposure(names, published, count, truths, frequencies.count, hidden=wildcard, seconds=seconds)
+        people = None if owner is None else (owner, frequencies.secrets[:, -1].astype("int64"))
+        return measure_exposure(
+            names, published, count, truths, frequencies.count, hidden=wildcard, people=people, seconds=seconds
+        )
 
     @override
     def further_figures(self, checked: CheckResult) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from shoal.results.release import (
 )
 from shoal.results.report_facts import Band, ColumnFacts, Description, TableFacts
 from shoal.risk.attacks import AttackResult
+from shoal.risk.exposure import SMALL_CROWD
 from shoal.schema import Role
 from shoal.table.method_facts import MethodFacts, WarningFacts
 
@@ -350,7 +351,26 @@ def _share_bar(share: float, kind: str, words: str) -> str:
 def _risks(content: Mapping[str, Any], facts: Description) -> str:
     if by_patterns(content):
         return _pattern_risks(content, facts.least)
-    return render_risks(content, facts.after, facts.before, facts.least)
+    return render_risks(content, facts.after, facts.before, facts.least) + _exposure(content)
+
+
+def _exposure(content: Mapping[str, Any]) -> str:
+    """Render how many have few like them, by all columns and by few facts."""
+    figures = content.get("exposure")
+    if figures is None:
+        return ""
+    unit = "people" if "people" in figures else "rows"
+    rows = [
+        (join_names(one["columns"]), number(one[f"below_{SMALL_CROWD}"]), number(one["alone"]))
+        for one in (figures, *figures["facts"])
+    ]
+    note = (
+        f"<p>Of {number(figures[unit])} {unit} in the release, those who have few like them for somebody who knows "
+        "their true values in these columns: all that could give them away, and the two and three that single out "
+        "most.</p>"
+    )
+    columns = ("Known", f"Fewer than {SMALL_CROWD} like them", "Alone")
+    return note + table(f"Exposed {unit}", columns, rows, "stacked")
 
 
 def render_risks(content: Mapping[str, Any], after: TableFacts | None, before: TableFacts | None, least: int) -> str:

@@ -3,6 +3,10 @@
 Somebody who knows the true values of some columns finds the released rows that can be a person's: those that show the
 same in these columns, where `*` may be anything. The figures are about all quasi-identifiers together, and about the
 two and three of them that single out most people, which are found one after the other. They are not published.
+
+Where a plan declares people, people are counted: a person has as few like him or her as the row that singles out most.
+Where cells are hidden as well, the people behind rows with other cells hidden may be the same, and the largest of these
+crowds counts: the figures are then upper bounds.
 """
 
 from __future__ import annotations
@@ -19,7 +23,7 @@ from shoal.formatting import number
 
 SMALL_CROWD = 5
 MAX_EXPOSED_SHARE = 0.01
-"""Largest part of the rows with fewer rows like them, without a warning."""
+"""Largest part of the rows or people with fewer like them, without a warning."""
 MAX_FACTS = 3
 
 Codes = npt.NDArray[np.int64]
@@ -27,7 +31,7 @@ Codes = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class ExposedRows:
-    """Rows with few rows like them, given some columns."""
+    """Rows or people with few like them, given some columns."""
 
     columns: tuple[str, ...]
     alone: int
@@ -40,15 +44,20 @@ class ExposedRows:
 
 @dataclass(frozen=True)
 class Exposure:
-    """Exposure of a release: by all quasi-identifiers, and by few of them."""
+    """Exposure of a release: by all quasi-identifiers, and by few of them.
+
+    ``people`` are counted where it is a number, otherwise rows.
+    """
 
     rows: int
     all_columns: ExposedRows
     facts: tuple[ExposedRows, ...]
+    people: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures for JSON."""
-        return {**self.all_columns.to_dict(), "rows": self.rows, "facts": [fact.to_dict() for fact in self.facts]}
+        counted = {"rows": self.rows} if self.people is None else {"rows": self.rows, "people": self.people}
+        return {**self.all_columns.to_dict(), **counted, "facts": [fact.to_dict() for fact in self.facts]}
 
 
 def exposure_warnings(release: Mapping[str, Any]) -> list[dict[str, str]]:
@@ -58,16 +67,25 @@ def exposure_warnings(release: Mapping[str, Any]) -> list[dict[str, str]]:
     """
     figures = release.get("exposure")
     is_partial = "intruder" in release
-    if figures is None or not is_partial or figures[f"below_{SMALL_CROWD}"] <= MAX_EXPOSED_SHARE * figures["rows"]:
+    if figures is None or not is_partial:
+        return []
+    total, unit = _total(figures)
+    if figures[f"below_{SMALL_CROWD}"] <= MAX_EXPOSED_SHARE * total:
         return []
     names = ", ".join(f'"{name}"' for name in figures["columns"])
     text = (
-        f"Of {number(figures['rows'])} rows {number(figures[f'below_{SMALL_CROWD}'])} have fewer than {SMALL_CROWD} "
-        "rows like them "
+        f"Of {number(total)} {unit} {number(figures[f'below_{SMALL_CROWD}'])} have fewer than {SMALL_CROWD} "
+        f"{unit} like them "
         "for somebody who knows all quasi-identifiers. If they can be known together, add to the plan: "
         f"[[keys]] columns = [{names}], k = {SMALL_CROWD}."
     )
     return [{"code": "exposure", "text": text}]
+
+
+def _total(figures: Mapping[str, Any]) -> tuple[int, str]:
+    """Return the number of rows or people of the figures, and the unit."""
+    unit = "people" if "people" in figures else "rows"
+    return figures[unit], unit
 
 
 def exposure_sentence(figures: Mapping[str, Any]) -> str:
@@ -75,8 +93,9 @@ def exposure_sentence(figures: Mapping[str, Any]) -> str:
     key = f"below_{SMALL_CROWD}"
     facts = [f"by {' with '.join(fact['columns'])} {number(fact[key])}" for fact in figures["facts"] if fact[key]]
     more = f"; {', '.join(facts)}" if facts else ""
+    total, unit = _total(figures)
     return (
-        f"Exposure, for you alone: {number(figures[key])} of {number(figures['rows'])} rows have fewer than "
+        f"Exposure, for you alone: {number(figures[key])} of {number(total)} {unit} have fewer than "
         f"{SMALL_CROWD} like "
         f"them in all quasi-identifiers, {number(figures['alone'])} are alone{more}."
     )
@@ -90,10 +109,11 @@ def measure_exposure(
     truth_count: Codes | None = None,
     *,
     hidden: str | None = None,
+    people: tuple[Codes, Codes] | None = None,
     seconds: float = float("inf"),
     clock: Callable[[], float] = time.perf_counter,
 ) -> Exposure:
-    """Count the rows with few rows like them.
+    """Count the rows, or people, with few like them.
 
     Parameters
     ----------
@@ -103,6 +123,8 @@ def measure_exposure(
         What the same columns say of people, as labels of which none is hidden; by default what is published.
     hidden
         Label that may be anything, such as `*`; None if every label is read as it is.
+    people
+        The person of each released combination, and of each truth; rows are counted without them.
     seconds
         Time after which no further facts are looked for.
     """
@@ -110,13 +132,18 @@ def measure_exposure(
     truths, truth_count = (published, count) if truths is None or truth_count is None else (truths, truth_count)
     coded = [_code(one, other, hidden) for one, other in zip(published, truths, strict=True)]
     rows = int(truth_count.sum())
+    owner = None if people is None else np.unique(people[1], return_inverse=True)[1].reshape(-1)
+    units = truth_count if owner is None else np.ones(int(owner.max(initial=-1)) + 1, np.int64)
 
     def measure(chosen: Sequence[int]) -> ExposedRows:
-        crowd = _crowds([coded[j][0] for j in chosen], count, [coded[j][1] for j in chosen])
+        labels = [coded[j][0] for j in chosen]
+        crowd = _crowds(labels, count, [coded[j][1] for j in chosen], None if people is None else people[0])
+        if owner is not None:
+            smallest = np.full(len(units), np.iinfo(np.int64).max)
+            np.minimum.at(smallest, owner, crowd)
+            crowd = smallest
         exposed, alone = crowd < SMALL_CROWD, crowd <= 1
-        return ExposedRows(
-            tuple(names[j] for j in chosen), int(truth_count[alone].sum()), int(truth_count[exposed].sum())
-        )
+        return ExposedRows(tuple(names[j] for j in chosen), int(units[alone].sum()), int(units[exposed].sum()))
 
     whole = measure(range(len(names)))
     chosen: list[int] = []
@@ -127,7 +154,7 @@ def measure_exposure(
         chosen.append(added)
         if len(chosen) > 1:
             facts.append(best)
-    return Exposure(rows, whole, tuple(facts))
+    return Exposure(rows, whole, tuple(facts), None if owner is None else len(units))
 
 
 def _code(published: Sequence[str | None], truths: Sequence[str | None], hidden: str | None) -> tuple[Codes, Codes]:
@@ -141,10 +168,10 @@ def _code(published: Sequence[str | None], truths: Sequence[str | None], hidden:
     )
 
 
-def _crowds(published: Sequence[Codes], count: Codes, truths: Sequence[Codes]) -> Codes:
-    """Count for each truth the rows that can be its row.
+def _crowds(published: Sequence[Codes], count: Codes, truths: Sequence[Codes], people: Codes | None = None) -> Codes:
+    """Count for each truth the rows that can be its row, or their people.
 
-    Rows with the same cells hidden are looked up together.
+    Rows with the same cells hidden are looked up together. Of the people of several such lookups the most count.
     """
     pattern = np.zeros(len(count), np.int64)
     for column in published:
@@ -154,12 +181,18 @@ def _crowds(published: Sequence[Codes], count: Codes, truths: Sequence[Codes]) -
         rows = np.flatnonzero(pattern == index)
         visible = [j for j, column in enumerate(published) if column[rows[0]] >= 0]
         if not visible:
-            crowd += int(count[rows].sum())
+            found_in_all = int(count[rows].sum()) if people is None else len(np.unique(people[rows]))
+            crowd = crowd + found_in_all if people is None else np.maximum(crowd, found_in_all)
             continue
         key = np.zeros(len(rows) + len(crowd), np.int64)
         for j in visible:
             both = np.concatenate([published[j][rows], truths[j]])
             key = np.unique(key * (int(both.max()) + 1) + both, return_inverse=True)[1].astype(np.int64).reshape(-1)
-        found = np.bincount(key[: len(rows)], count[rows], int(key.max()) + 1).astype(np.int64)
-        crowd += found[key[len(rows) :]]
+        values = int(key.max()) + 1
+        if people is None:
+            found = np.bincount(key[: len(rows)], count[rows], values).astype(np.int64)
+            crowd += found[key[len(rows) :]]
+        else:
+            pairs = np.unique(np.stack([key[: len(rows)], people[rows]], axis=1), axis=0)[:, 0]
+            crowd = np.maximum(crowd, np.bincount(pairs, minlength=values)[key[len(rows) :]])
     return crowd

@@ -16,6 +16,8 @@ from shoal.schema.column_vocabulary import words_of
 
 TIERS = ("visible", "private", "sensitive", "technical")
 MIN_ABBREVIATION = 4
+MIN_CONSONANTS = 5
+"""Consonants of a word without its vowels: dscpln for discipline."""
 MIN_STEM = 5
 MAX_INFLECTION = 3
 MIN_PIECE = 3
@@ -41,7 +43,7 @@ MIN_ILLNESS = 7
 MIN_SENSITIVE_BEGINNING = 5
 SHORT_WORDS = {
     "hh", "id", "nr", "nb", "tv", "bp", "age", "sex", "job", "dog", "cat", "bmi", "tax", "zip", "hiv", "dob", "kid",
-    "inc",
+    "inc", "sal", "rtg", "perf", "ttl", "mbr", "emp", "hrs", "lv", "disab", "med", "wrk",
 }  # fmt: skip
 """Words of two or three letters that may be a piece of a run-together name, beside those that say nothing."""
 ENDINGS = {
@@ -81,6 +83,8 @@ class _Lists:
     beginnings: dict[str, set[tuple[str, str]]]
     pairs: dict[tuple[str, str], list[tuple[str, str]]]
     """Phrases of two words, by the beginnings of both."""
+    skeletons: dict[str, set[tuple[str, tuple[str, str]]]]
+    """Words with tier and topic, by their consonants."""
 
 
 @cache
@@ -109,7 +113,11 @@ def _lists() -> _Lists:
         parts = phrase.split()
         if len(parts) == 2 and all(len(part) >= MIN_PHRASE_PART for part in parts):
             pairs.setdefault((parts[0][:MIN_PHRASE_PART], parts[1][:MIN_PHRASE_PART]), []).append((parts[0], parts[1]))
-    return _Lists({**joined, **phrases}, neutral, beginnings, pairs)
+    skeletons: dict[str, set[tuple[str, tuple[str, str]]]] = {}
+    for phrase, found in phrases.items():
+        if " " not in phrase and phrase not in neutral:
+            skeletons.setdefault(skeleton_of(phrase), set()).add((phrase, found))
+    return _Lists({**joined, **phrases}, neutral, beginnings, pairs, skeletons)
 
 
 def may_begin_word(start: str) -> bool:
@@ -204,7 +212,28 @@ def _meanings_of_word(word: str) -> list[Meaning]:
         ]
         if found:
             return found
-    return _abbreviated(word) or _at_an_end(word)
+    return _abbreviated(word) or _without_vowels(word) or _at_an_end(word)
+
+
+def _without_vowels(word: str) -> list[Meaning]:
+    """Return the meaning of a word of which some vowels are left out.
+
+    All listed words with these consonants must have one tier.
+
+    >>> [part.topic for part in _without_vowels("discpln")], _without_vowels("planet")
+    (['offences'], [])
+    """
+    begun = _lists().skeletons.get(skeleton_of(word), set())
+    longer = {found for listed, found in begun if len(listed) > len(word)}
+    if len(skeleton_of(word)) < MIN_CONSONANTS or len({tier for tier, _ in longer}) != 1:
+        return []
+    return [Meaning(*sorted(longer)[0], word, "abbreviation")]
+
+
+def skeleton_of(word: str) -> str:
+    """Return a word's first letter and consonants, doubled ones once."""
+    consonants = word[:1] + "".join(sign for sign in word[1:] if sign not in "aeiouy")
+    return "".join(sign for sign, before in zip(consonants, " " + consonants, strict=False) if sign != before)
 
 
 def _at_an_end(word: str) -> list[Meaning]:

@@ -26,7 +26,7 @@ from shoal.schema.column_vocabulary import (
     meaning_of,
     words_of,
 )
-from shoal.schema.column_words import may_begin_word
+from shoal.schema.column_words import may_begin_word, skeleton_of
 
 MIN_MATCHING_SHARE = 0.8
 """The share of a column's distinct values that must match."""
@@ -37,6 +37,8 @@ MIN_ROWS = 20
 MIN_ROWS_OF_KEY = 100
 MAX_AMBIGUOUS_VALUES = 10
 ABBREVIATED_MEANINGS = {"a name", "an e-mail address", "a telephone number", "an address", "a national number"}
+MIN_COMPOUND_KEY = 4
+MIN_CONSONANTS_OF_IDENTIFIER = 4
 MIN_ABBREVIATION = 5
 """Letters of an abbreviation of a word that identifies people."""
 MAX_ROWS_PER_PERSON = 200
@@ -92,7 +94,12 @@ def is_key_name(name: str) -> bool:
     """
     words = words_of(name)
     counts = {"of", "count", "anzahl", "total"} & set(words)
-    return not counts and any(word in KEYS or word.endswith(("nummer", "schluessel")) for word in words)
+    return not counts and any(
+        word in KEYS
+        or word.endswith(("nummer", "schluessel"))
+        or (word.endswith("nr") and len(word) > MIN_COMPOUND_KEY)
+        for word in words
+    )
 
 
 def is_person_key(name: str) -> bool:
@@ -210,10 +217,17 @@ def _identifier_meaning(words: list[str]) -> str | None:
 def _begun_identifier(word: str) -> str | None:
     """Return the identifier that an abbreviation begins, and no other word.
 
-    >>> _begun_identifier("apell1"), _begun_identifier("photog")
-    ('a name', None)
+    A word without its vowels is an abbreviation, too.
+
+    >>> _begun_identifier("apell1"), _begun_identifier("surnm"), _begun_identifier("photog")
+    ('a name', 'a name', None)
     """
     start = word.rstrip("0123456789")
+    consonants = skeleton_of(start)
+    if len(consonants) >= MIN_CONSONANTS_OF_IDENTIFIER and not may_begin_word(start):
+        for phrase, what in IDENTIFIERS.items():
+            if what in ABBREVIATED_MEANINGS and len(phrase) > len(start) and skeleton_of(phrase) == consonants:
+                return what
     if len(start) < MIN_ABBREVIATION or may_begin_word(start):
         return None
     begun = {
