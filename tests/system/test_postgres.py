@@ -126,6 +126,8 @@ def test_release_with_certificate_on_the_server(clinic):
     certificate = json.loads(text)
     assert certificate["smallest_group"] == done.figures["smallest_group"] >= 5
     assert "postgresql" not in text
+    assert "exposure" not in text
+    assert done.to_dict()["exposure"]["below_5"] == 0
     smallest = ask(clinic, "SELECT min(n), sum(n) FROM (SELECT count(*) n FROM released GROUP BY age) AS g")
     assert smallest[0][0] >= 5
     assert int(smallest[0][1]) == certificate["released"]

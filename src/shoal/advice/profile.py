@@ -513,8 +513,10 @@ def _find_person_by_content(
             found.append((column.distinct, column, len(constant)))
     if not found:
         return columns
-    _, person, constant = min(found, key=lambda one: one[0])
-    reason = f"its values repeat, and {constant} columns are the same in all rows of each: it says whose rows they are"
+    _, person, columns_within = min(found, key=lambda one: one[0])
+    reason = (
+        f"its values repeat, and {columns_within} columns are the same in all rows of each: it says whose rows they are"
+    )
     person_column = replace(person, role=Role.PERSON, reason=reason, hierarchy=None, how="", notes=())
     return [person_column if column is person else column for column in columns]
 
