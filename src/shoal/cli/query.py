@@ -7,18 +7,17 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from shoal.budget.question_kinds import DEFAULTS, QUESTION_KINDS, QuestionKind
 from shoal.cli.options import TABLES, EngineName, Master, settings_of
 from shoal.formatting import number, precise, rounded_down
 
 if TYPE_CHECKING:
-    from shoal.budget import Answer
-    from shoal.budget.mechanisms import Span
     from shoal.budget.questions import Questions
 
 app = typer.Typer()
@@ -113,122 +112,43 @@ def _open(
     return Questions(table, opened, form, settings, person=owner, rows_per_person=rows_per_person, time_zone=time_zone)
 
 
-AnswerAndValues = tuple["Answer", list[str] | None]
-"""An answer, and the declared values that it refers to."""
+OPTIONS = {"column": ColumnName, "lower": Lower, "upper": Upper, "step": Step, "values": Values, "where": Where}
+"""Options of the parameters of queries, by name."""
 
 
-def _query_command(name: str) -> Callable[[Callable[..., AnswerAndValues]], None]:
-    """Return a decorator that makes a command of a query function.
+def _register(kind: QuestionKind) -> None:
+    """Make the command of a kind of query.
 
-    The command has the options of the function between those that all queries share.
+    The command has the options of the kind between those that all queries share.
     """
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    shared = list(inspect.signature(_open, eval_str=True, locals={"Questions": Any}).parameters.values())
+    own = [
+        inspect.Parameter("rho", keyword, annotation=Rho),
+        *(
+            inspect.Parameter(
+                name, keyword, default=DEFAULTS.get(name, inspect.Parameter.empty), annotation=OPTIONS[name]
+            )
+            for name in kind.parameters
+        ),
+        inspect.Parameter("label", keyword, default=None, annotation=Label),
+    ]
+    as_json = inspect.Parameter("as_json", keyword, default=False, annotation=Json)
 
-    def register(ask: Callable[..., AnswerAndValues]) -> None:
-        known = {"Questions": Any, "Answer": Any}
-        own = list(inspect.signature(ask, eval_str=True, locals=known).parameters.values())[1:]
-        shared = list(inspect.signature(_open, eval_str=True, locals=known).parameters.values())
-        as_json = inspect.Parameter("as_json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Json)
-        options = [*shared[:2], *own, *shared[2:], as_json]
+    def run(**given: Any) -> None:
+        questions = _open(**{part.name: given[part.name] for part in shared})
+        parameters = {name: given[name] for name in kind.parameters}
+        if "where" in parameters:
+            parameters["where"] = _conditions(parameters["where"])
+        if "values" in parameters:
+            parameters["values"] = _split_values(parameters["values"])
+        _show(kind.ask(questions, given["rho"], parameters, given["label"]), given["as_json"])
 
-        def run(**given: Any) -> None:
-            questions = _open(**{part.name: given[part.name] for part in shared})
-            answer, values = ask(questions, **{part.name: given[part.name] for part in own})
-            _show(questions, answer, given["as_json"], values)
-
-        run.__name__, run.__doc__ = ask.__name__, ask.__doc__
-        run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-            [part.replace(kind=inspect.Parameter.KEYWORD_ONLY) for part in options]
-        )
-        app.command(name)(run)
-
-    return register
-
-
-@_query_command("count")
-def count(questions: Questions, rho: Rho, where: Where = None, label: Label = None) -> AnswerAndValues:
-    """Count the rows with these values.
-
-    \b
-    Example:  shoal query count patients.csv --ledger patients.ledger --rho 1/500 --where smokes=yes
-    """
-    chosen = _conditions(where)
-    return questions.count(rho, chosen, _label(label, "count", chosen)), None
-
-
-@_query_command("sum")
-def sum_(
-    questions: Questions,
-    rho: Rho,
-    column: ColumnName,
-    lower: Lower,
-    upper: Upper,
-    step: Step = "1",
-    where: Where = None,
-    label: Label = None,
-) -> AnswerAndValues:
-    """Sum of a column; values are clipped to a range that you declare.
-
-    The noise grows with the width of the range.
-
-    What is missing or is no number counts as 0, clipped to the range.
-
-    \b
-    Example:  shoal query sum patients.csv --ledger patients.ledger --rho 1/500 --column days --lower 0 --upper 60
-    """
-    chosen = _conditions(where)
-    label = _label(label, f"sum of {column!r} in {lower} .. {upper}", chosen)
-    return questions.sum(rho, column, _span(lower, upper, step), chosen, label), None
-
-
-@_query_command("mean")
-def mean(
-    questions: Questions,
-    rho: Rho,
-    column: ColumnName,
-    lower: Lower,
-    upper: Upper,
-    step: Step = "1",
-    label: Label = None,
-) -> AnswerAndValues:
-    """Mean of a column over all rows; the number of rows is public.
-
-    For a mean over some rows ask for a sum and a count. What is missing or is no number counts as 0, clipped.
-
-    \b
-    Example:  shoal query mean patients.csv --ledger patients.ledger --rho 1/500 --column age --lower 0 --upper 100
-    """
-    label = _label(label, f"mean of {column!r} in {lower} .. {upper}", {})
-    return questions.mean(rho, column, _span(lower, upper, step), label), None
-
-
-@_query_command("histogram")
-def histogram(
-    questions: Questions, rho: Rho, column: ColumnName, values: Values, where: Where = None, label: Label = None
-) -> AnswerAndValues:
-    """Histogram: rows per value of a column, at the cost of one query.
-
-    \b
-    Example:  shoal query histogram patients.csv --ledger patients.ledger --rho 1/500 --column illness \\
-                --values flu,gout,asthma
-    """
-    chosen, declared = _conditions(where), _split_values(values)
-    label = _label(label, f"histogram of {column!r}, {len(declared)} values", chosen)
-    return questions.histogram(rho, column, declared, chosen, label), declared
-
-
-@_query_command("best-of")
-def best_of(
-    questions: Questions, rho: Rho, column: ColumnName, values: Values, where: Where = None, label: Label = None
-) -> AnswerAndValues:
-    """Most frequent of several values; without its count, which costs less.
-
-    \b
-    Example:  shoal query best-of patients.csv --ledger patients.ledger --rho 1/500 --column illness \\
-                --values flu,gout,asthma
-    """
-    chosen, declared = _conditions(where), _split_values(values)
-    label = _label(label, f"best of {column!r}, {len(declared)} values", chosen)
-    return questions.best_of(rho, column, declared, chosen, label), declared
+    run.__name__, run.__doc__ = kind.name, kind.about
+    run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [part.replace(kind=keyword) for part in (*shared[:2], *own, *shared[2:], as_json)]
+    )
+    app.command(kind.name)(run)
 
 
 def _conditions(options: list[str] | None) -> dict[str, str | None]:
@@ -258,45 +178,20 @@ def _split_values(options: list[str]) -> list[str]:
     return [part.replace("\0", ",") for part in parts if part]
 
 
-def _span(lower: str, upper: str, step: str) -> Span:
-    from shoal.budget import Span
-
-    return Span.of(lower, upper, step)
-
-
-def _label(label: str | None, question: str, where: dict[str, str | None]) -> str:
-    if label is not None:
-        return label
-    conditions = " and ".join(
-        f"{column!r} is {'missing' if value is None else repr(value)}" for column, value in where.items()
-    )
-    return f"{question} where {conditions}" if conditions else question
-
-
-def _show(questions: Questions, answer: Answer, as_json: bool, values: list[str] | None = None) -> None:
-    """Print an answer.
-
-    A histogram is printed as values with counts, a choice as its value.
-    """
-    status = questions.ledger.status().to_dict()
-    content: dict[str, Any] = answer.to_dict()
-    if values is not None and answer.kind == "histogram":
-        content["answer"] = dict(zip(values, content["answer"], strict=True))
-    elif values is not None:
-        content["answer"] = values[int(answer.values[0])]
-    content |= {key: status[key] for key in ("m", "k", "rho_limit", "remaining_rho")}
+def _show(content: Mapping[str, Any], as_json: bool) -> None:
+    """Print an answer."""
     if as_json:
         print(json.dumps(content))
         return
     from shoal.cli.console import output, rows_table, safe
 
-    if answer.kind == "histogram":
+    if content["kind"] == "histogram":
         output.print(rows_table("Counts, with noise", ("value", "rows"), list(content["answer"].items())))
     else:
         text = content["answer"] if isinstance(content["answer"], str) else precise(content["answer"])
-        output.print(f"[bold]{safe(answer.kind)}[/]: {safe(text)}")
-    if answer.half_width is not None:
-        output.print(f"Within {number(answer.half_width, 6)} of the truth in 95 answers of 100.")
+        output.print(f"[bold]{safe(content['kind'])}[/]: {safe(text)}")
+    if content["half_width_95"] is not None:
+        output.print(f"Within {number(content['half_width_95'], 6)} of the truth in 95 answers of 100.")
     remaining = (
         "nothing remains"
         if content["remaining_rho"] is None
@@ -309,3 +204,7 @@ def _show(questions: Questions, answer: Answer, as_json: bool, values: list[str]
         f"{precise(content['rho_limit'])}; {remaining} for one question."
     )
     output.print(f"Head of the ledger: {content['head']}", soft_wrap=True)
+
+
+for _kind in QUESTION_KINDS.values():
+    _register(_kind)

@@ -25,8 +25,10 @@ from starlette.routing import Route
 from shoal import __version__
 from shoal.errors import LANGUAGES, InputError, PlanError, ShoalError
 from shoal.web.file_access import UPLOAD_SUFFIXES, list_folder, sanitize_name
+from shoal.web.ledgers import create_ledger, read_answers, read_ledger, save_answer
 from shoal.web.plan_edits import apply_changes, locate
 from shoal.web.projects import PLAN_FILE, Project, Projects, open_private
+from shoal.web.question_views import parse_question
 from shoal.web.request_values import parse_body, parse_count
 from shoal.web.review_views import decision_names
 from shoal.web.runs import Run, Runs
@@ -352,6 +354,54 @@ class Api:
 
         return StreamingResponse(events(), media_type="text/event-stream")
 
+    # -- ledger and questions ----------------------------------------------------------------------
+
+    async def show_ledger(self, request: Request) -> Response:
+        """The ledger of the table: budget spent and left, entries, answers."""
+        project = self.project(request)
+        file = project.ledger_file
+        if not project.has_ledger or file is None:
+            raise LookupError
+        status = await run_in_threadpool(read_ledger, file)
+        return JSONResponse({**status, "answers": read_answers(project.folder, file)})
+
+    async def make_ledger(self, request: Request) -> Response:
+        """Create the ledger of the table; m and k are fixed from then on."""
+        project = self.project(request)
+        given = await _json_object(request)
+        source = project.plan().source
+        file = project.ledger_file
+        if file is None or source is None:
+            raise PlanError("plan.no-source")
+        if "m" not in given or "k" not in given:
+            raise InputError("page.ledger-needs-m-and-k")
+        await run_in_threadpool(create_ledger, file, source.path, given["m"], given["k"], project.name)
+        return JSONResponse(await run_in_threadpool(read_ledger, file), 201)
+
+    async def ask(self, request: Request) -> Response:
+        """Ask a noisy question; it is booked before it is computed."""
+        project = self.project(request)
+        given = await _json_object(request)
+        project.plan()
+        file = project.ledger_file
+        if not project.has_ledger or file is None:
+            raise InputError("page.no-ledger")
+        answers = read_answers(project.folder, file)
+        job = {
+            "action": "query",
+            "plan": project.confinement(project.text),
+            "head": answers[-1]["head"] if answers else None,
+            "question": parse_question(given),
+        }
+
+        def finish(run: Run) -> None:
+            if run.result is not None:  # booked and answered, even if somebody cancelled meanwhile
+                save_answer(project.folder, file, run.result)
+            project.log(run)
+
+        run = self._remember(project, "query", self.runs.start(str(project.folder), job, finish))
+        return JSONResponse({"run": run.id}, 201)
+
     # -- releases ----------------------------------------------------------------------------------
 
     async def read_release(self, request: Request) -> Response:
@@ -498,6 +548,13 @@ ENDPOINTS = (
     Endpoint("GET", "/projects/{project}/runs/{run}", Api.read_run),
     Endpoint("DELETE", "/projects/{project}/runs/{run}", Api.cancel_run),
     Endpoint("GET", "/projects/{project}/runs/{run}/events", Api.follow_run, media_type="text/event-stream"),
+    Endpoint("GET", "/projects/{project}/ledger", Api.show_ledger),
+    Endpoint("POST", "/projects/{project}/ledger", Api.make_ledger, _fields(m="integer", k="integer")),
+    Endpoint(
+        "POST", "/projects/{project}/questions", Api.ask,
+        _fields(kind="string", rho="string", column="string", lower="string", upper="string", step="string",
+                values="array", where="array", person="array", rows_per_person="integer"),
+    ),
     Endpoint("GET", "/projects/{project}/releases/{number}", Api.read_release),
     Endpoint("GET", "/projects/{project}/releases/{number}/files/{file}", Api.download, media_type=BYTES),
     Endpoint("POST", "/projects/{project}/releases/{number}/publish", Api.publish, _fields(overwrite="boolean")),

@@ -50,14 +50,14 @@ def keys_folder() -> Path:
 def confine(root: Path, path: Path) -> Path:
     """Resolve all links of a path; raise if it is not below ``root``.
 
-    The folder of keys is not, wherever it is.
+    The folders of keys and of ledgers are not, wherever they are.
     """
     try:
         real = path.resolve()
-        keys = keys_folder().resolve()
+        private = keys_folder().parent.resolve()
     except (OSError, RuntimeError, ValueError):
         raise InputError(OUTSIDE_ROOT_MESSAGE) from None
-    if not real.is_relative_to(root) or real.is_relative_to(keys):
+    if not real.is_relative_to(root) or any(real.is_relative_to(private / name) for name in ("keys", "ledgers")):
         raise InputError(OUTSIDE_ROOT_MESSAGE)
     return real
 
@@ -139,11 +139,14 @@ def database_of(document: Mapping[str, Any]) -> Database | None:
     return str(source["database"]), None if driver is None else str(driver)
 
 
-def confined_plan(text: str, folder: str, root: str, key: str, databases: Sequence[Sequence[str]] = ()) -> Any:
+def confined_plan(
+    text: str, folder: str, root: str, key: str, databases: Sequence[Sequence[str]] = (), ledger: str = ""
+) -> Any:
     """Read a plan that refers to nothing outside the root; raise otherwise.
 
-    The plan is ``text``, whatever its file says by now; its paths are relative to ``folder``. The server calls this
-    when a run is started, and the worker process again when its turn has come.
+    The plan is ``text``, whatever its file says by now; its paths are relative to ``folder``. ``ledger`` is the ledger
+    of its table, which lies outside. The server calls this when a run is started, and the worker process again when its
+    turn has come.
     """
     from shoal.plan.plan import Plan
 
@@ -153,10 +156,12 @@ def confined_plan(text: str, folder: str, root: str, key: str, databases: Sequen
     except (tomllib.TOMLDecodeError, RecursionError, ValueError):
         document = {}
     allowed = frozenset((name, driver or None) for name, driver in databases)
-    check_document(base, plan_folder, document, allowed, Path(key))
+    own_ledger = Path(ledger) if ledger else None
+    check_document(base, plan_folder, document, allowed, Path(key), own_ledger)
     plan = Plan.from_toml(text, plan_folder)
     for file in (*plan.files, *plan.method.files):
-        confine(base, Path(file))
+        if own_ledger is None or Path(file).resolve() != own_ledger.resolve():
+            confine(base, Path(file))
     return replace(plan, files=(plan_folder / "plan.toml", *plan.files))
 
 
@@ -166,11 +171,13 @@ def check_document(
     document: Mapping[str, Any],
     databases: frozenset[Database] = frozenset(),
     key: Path | None = None,
+    ledger: Path | None = None,
 ) -> None:
     """Raise if a plan refers to anything outside the root or this machine.
 
     The check runs before anything is read. Only ``databases`` may be read: a plan that could name others could use
-    every address of the environment. ``key`` is the pseudonym key that may be used, and not be read as a table.
+    every address of the environment. ``key`` is the pseudonym key that may be used, and not be read as a table,
+    ``ledger`` the ledger of the plan's table.
     """
     if _has_variable(document):
         raise PlanError("page.variable-not-filled-in")
@@ -179,6 +186,8 @@ def check_document(
             raise PlanError("page.only-local-files")
         if name in ("source", "csv", "universe"):
             confine_readable_table(root, folder / path)
+        elif name == "ledger" and ledger is not None and (folder / path).resolve() == ledger.resolve():
+            continue
         elif name != "pseudonym_key":
             confine_table(root, folder / path)
         elif key is None or (folder / path).resolve() != key.resolve():

@@ -34,7 +34,7 @@ from shoal.web.translations import (
 from shoal.web.view_models import VIEW_MODELS, current_result
 
 HERE = Path(__file__).parent
-SCRIPTS = ("app.js", "calls.js", "watch.js", "swap.js", "plan.js", "tree.js", "bins.js")
+SCRIPTS = ("app.js", "calls.js", "watch.js", "swap.js", "plan.js", "tree.js", "bins.js", "questions.js")
 
 
 class Pages:
@@ -188,6 +188,7 @@ class Pages:
             "compare": any(key.startswith("compare") for key in project.latest),
             "attack": any(key.startswith("attack") for key in project.latest),
             "publish": project.published,
+            "questions": project.has_ledger,
         }[step]
         return "done" if done else "open"
 

@@ -234,6 +234,7 @@ def path_entries(document: Mapping[str, Any]) -> Iterator[tuple[Any, str]]:
     """
     hierarchies = [section_of(column, "hierarchy") for column in section_of(document, "columns").values()]
     entries = [(section_of(document, "source"), "path"), (section_of(document, "output"), "pseudonym_key")]
+    entries += [(section_of(document, "method"), name) for name in ("ledger", "universe")]
     for section, key in [*entries, *((hierarchy, "csv") for hierarchy in hierarchies)]:
         if isinstance(section.get(key), str):
             yield section, key

@@ -6,9 +6,11 @@ There is no database, and nothing is hidden:
       plan.toml            edited and displayed by the page; `shoal release plan.toml` runs it
       table.csv            only where the table was uploaded, pasted or is a sample
       releases/1/          each release with its certificate, report, plan and, where there is one, recoding
+      answers.jsonl        noisy answers to questions, each booked in the ledger of the table
       log.jsonl            one line per run: time, action, outcome, figures; no value of a row
 
-The secret key of pseudonyms is elsewhere: in a folder of the user that no page can read (:func:`keys_folder`). A server
+The secret key of pseudonyms and the ledger of the table are elsewhere: in folders of the user that no page can read
+(:func:`keys_folder`, :mod:`shoal.web.ledgers`). A server
 has one owner, whoever has the link, or several visitors, each with a root and projects of their own.
 """
 
@@ -37,6 +39,7 @@ from shoal.web.file_access import (
     keys_folder,
     sanitize_name,
 )
+from shoal.web.ledgers import ANSWERS_FILE, ledger_of
 from shoal.web.plan_edits import find_syntax_error, path_entries, relocate
 from shoal.web.runs import Run
 
@@ -122,7 +125,18 @@ class Project:
             "root": str(self.root),
             "key": str(self.key_file),
             "databases": sorted([name, driver or ""] for name, driver in self.databases),
+            "ledger": str(ledger_of(self.root, folder or self.folder, text) or ""),
         }
+
+    @property
+    def ledger_file(self) -> Path | None:
+        """The file of the ledger of the plan's table, whether or not there is one."""
+        return ledger_of(self.root, self.folder, self.text)
+
+    @property
+    def has_ledger(self) -> bool:
+        """True if the table of the plan has a ledger."""
+        return self.ledger_file is not None and self.ledger_file.is_file()
 
     @property
     def key_file(self) -> Path:
@@ -245,7 +259,7 @@ class Project:
         real = confine(self.root, target)
         projects = self.folder.parent.resolve()
         own = self.folder.resolve()
-        reserved = [own / name for name in ("releases", EARLIER_KEY_FOLDER, PLAN_FILE, LOG_FILE)]
+        reserved = [own / name for name in ("releases", EARLIER_KEY_FOLDER, PLAN_FILE, LOG_FILE, ANSWERS_FILE)]
         if real.is_relative_to(projects) and not real.is_relative_to(own):
             raise InputError("page.output-in-other-project")
         if real.parent == projects or any(real.is_relative_to(path) for path in reserved):
@@ -278,7 +292,9 @@ def _named_files(document: dict[str, Any], plan: Any, folder: Path) -> list[tupl
         if given:
             found.append((given, folder / given))
     key = document.get("output", {}).get("pseudonym_key")
-    return [*found, (key, folder / key)] if key else found
+    method = document.get("method", {})
+    named = [key, *(method.get(name) for name in ("ledger", "universe"))]
+    return [*found, *((given, folder / given) for given in named if isinstance(given, str))]
 
 
 @dataclass

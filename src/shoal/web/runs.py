@@ -26,6 +26,7 @@ TERMINATION_GRACE_SECONDS = 5.0
 MAX_EVENTS_PER_RUN = 2_000
 MAX_FINISHED_RUNS = 100
 MAX_ACTIVE_RUNS = 20
+CANCELLED_MESSAGE = "Cancelled; nothing was written."
 
 
 @dataclass
@@ -184,7 +185,8 @@ class Runs:
             await _terminate(run.process)
         elif run.state == "running":
             run.state = "cancelled"
-            run.error = {"kind": "Cancelled", "text": "Cancelled; nothing was written."}
+            text = "Cancelled; what was booked stays booked." if run.action == "query" else CANCELLED_MESSAGE
+            run.error = {"kind": "Cancelled", "text": text}
             await _terminate(run.process)
 
     async def close(self) -> None:

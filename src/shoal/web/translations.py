@@ -13,9 +13,22 @@ from typing import Any
 
 from shoal.errors import LANGUAGES, ShoalError
 from shoal.runtime.templates import fill_template
+from shoal.web.texts_questions import QUESTION_TEXTS
 from shoal.web.texts_review import REVIEW_TEXTS
 
-STEPS = ("table", "columns", "hierarchies", "promise", "review", "run", "explore", "compare", "attack", "publish")
+STEPS = (
+    "table",
+    "columns",
+    "hierarchies",
+    "promise",
+    "review",
+    "run",
+    "explore",
+    "compare",
+    "attack",
+    "publish",
+    "questions",
+)
 
 TEXTS: dict[str, tuple[str, str]] = {
     "skip": ("Skip to the content", "Zum Inhalt"),
@@ -1131,6 +1144,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     "foot": ("Everything stays on this machine.", "Alles bleibt auf diesem Rechner."),
     "language": ("Deutsch", "English"),
     **REVIEW_TEXTS,
+    **QUESTION_TEXTS,
 }
 
 SENTENCES: tuple[tuple[str, str], ...] = (
@@ -1191,6 +1205,7 @@ SENTENCES: tuple[tuple[str, str], ...] = (
         "Die Arbeit braucht mehr Speicher, als sie haben darf (--memory).",
     ),
     ("Cancelled; nothing was written.", "Abgebrochen; nichts wurde geschrieben."),
+    ("Cancelled; what was booked stays booked.", "Abgebrochen; was gebucht ist, bleibt gebucht."),
     # -- what is often wrong with a plan
     (
         "The plan must name at least one quasi-identifier; it names none.",
@@ -1357,6 +1372,7 @@ SENTENCES: tuple[tuple[str, str], ...] = (
     ("publishing", "veröffentlicht"),
     ("exploring", "erkundet"),
     ("attacking", "greift an"),
+    ("asking", "fragt"),
     ("drawing", "zeichnet"),
     ("hiding cells", "verbirgt Zellen"),
     ("choosing levels", "wählt Stufen"),

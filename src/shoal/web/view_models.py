@@ -21,6 +21,7 @@ from shoal.web.exposure_view import exposure_of
 from shoal.web.pictures import draw_heat_map, draw_lattice, minimal_nodes, sparkline
 from shoal.web.plan_edits import classes_to_text, hierarchy_to_text
 from shoal.web.projects import PLAN_FILE, Project
+from shoal.web.question_views import GRIDS, grid_fields, grid_methods, questions
 from shoal.web.request_values import parse_count
 from shoal.web.review_views import recipient_of, review_of, review_step
 from shoal.web.runs import Run
@@ -323,11 +324,15 @@ def run(project: Project, request: Request, language: str) -> dict[str, Any]:
     made = [(n, project.facts(n)) for n in reversed(project.releases())]
     listed = [one for one in ("auto", *METHODS) if one in METHODS and _needs_no_parameters(METHODS[one])]
 
+    grids = grid_methods(project)
+
     def about(one: str) -> str:
         return translate(f"method.{one}", language) if f"method.{one}" in TEXTS else one
 
     return {
         "methods": {one: about(one) for one in listed},
+        "grids": {one: {"about": about(one), "section": grids.get(one)} for one in GRIDS},
+        "grid": grid_fields(method, language),
         "method": name,
         "about": about(name) if f"method.{name}" in TEXTS else method_sentence({"name": name}, MethodFacts()),
         "suppression": method.get("suppression") if "suppression" in fields else None,
@@ -553,4 +558,5 @@ VIEW_MODELS: dict[str, Callable[[Project, Request, str], dict[str, Any]]] = {
     "table": table, "columns": columns, "hierarchies": hierarchies, "promise": promise,
     "review": review_step, "run": run,
     "explore": explore, "compare": compare, "attack": attack, "publish": publish,
+    "questions": questions,
 }  # fmt: skip

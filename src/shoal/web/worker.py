@@ -471,6 +471,30 @@ def attack(job: Job, progress: EventWriter) -> dict[str, Any]:
     return data
 
 
+def query(job: Job, progress: EventWriter) -> dict[str, Any]:
+    """Answer a question with noise; it is booked before it is computed."""
+    from shoal.budget import Ledger, Questions
+    from shoal.budget.question_kinds import QUESTION_KINDS
+
+    plan, source = _read(job)
+    given = job["question"]
+    if source.path is None:
+        raise InputError("page.questions-need-a-file")
+    progress("asking", None)
+    ledger = Ledger.open(job["plan"]["ledger"], expected=job["head"])
+    questions = Questions(
+        source.path,
+        ledger,
+        source.csv,
+        plan.engine,
+        person=None if given["person"] is None else tuple(given["person"]),
+        rows_per_person=given["rows_per_person"] if given["person"] else None,
+        time_zone=source.time_zone,
+    )
+    content = QUESTION_KINDS[given["kind"]].ask(questions, given["rho"], given["parameters"])
+    return {**content, "label": ledger.entries()[content["entry"] - 1].label}
+
+
 ACTIONS: dict[str, Callable[[Job, EventWriter], dict[str, Any]]] = {
     "draft": draft,
     "look": look,
@@ -481,6 +505,7 @@ ACTIONS: dict[str, Callable[[Job, EventWriter], dict[str, Any]]] = {
     "minimal": minimal,
     "compare": compare,
     "attack": attack,
+    "query": query,
 }
 
 if __name__ == "__main__":

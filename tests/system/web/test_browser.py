@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from shoal.web.translations import STEPS
 from tests.builders.server import Server
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 AXE = Path(__file__).parents[1] / "browser" / "node_modules" / "axe-core" / "axe.min.js"
-STEPS = ("table", "columns", "hierarchies", "promise", "review", "run", "explore", "compare", "attack", "publish")
 IDLE = "main:not(:has([data-watch])):not(:has([data-start])):not(:has([data-levels]))"
 SETTLED = '#sentence:not(:has-text("…"))'
 

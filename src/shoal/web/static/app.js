@@ -2,6 +2,7 @@
 import * as bins from "./bins.js";
 import { call, here, prefix, project } from "./calls.js";
 import * as plan from "./plan.js";
+import * as questions from "./questions.js";
 import { outdate, refresh, refuse } from "./swap.js";
 import * as tree from "./tree.js";
 import { followAll, start } from "./watch.js";
@@ -113,7 +114,8 @@ document.addEventListener("change", async (event) => {
   } else if (field.id === "kind") {
     kind(field.value);
   } else if (field.matches("[data-method]") && field.value) {
-    await change([{ set: ["method"], value: { name: field.value } }]);
+    const section = field.selectedOptions[0].dataset.section;
+    await change([{ set: ["method"], value: section ? JSON.parse(section) : { name: field.value } }]);
   } else if (field.matches("[data-mask]")) {
     document.getElementById(field.dataset.mask).classList.toggle("masked", field.checked);
   }
@@ -134,7 +136,7 @@ function kind(chosen) {
 document.addEventListener("input", (event) => {
   const field = event.target;
   if (field.matches("[data-width]")) bins.slide(field, false);
-  else if (field.matches("#written, #order, #ks, #seconds, #paste, #reviewer, input[data-set], [data-known]")) {
+  else if (field.matches("#written, #order, #ks, #seconds, #paste, #reviewer, #ledger-form input, #question-form :is(input, textarea), input[data-set], [data-known]")) {
     field.dataset.dirty = "yes"; // what is being written is kept while the page is put in anew
   }
   if (field.id === "written") tree.show();
@@ -174,6 +176,10 @@ document.addEventListener("submit", async (event) => {
     } catch (error) {
       refuse(error.message);
     }
+  } else if (form.id === "ledger-form") {
+    await questions.create();
+  } else if (form.id === "question-form") {
+    await questions.send(form);
   } else if (form.id === "upload-form") {
     const file = document.getElementById("upload").files[0];
     await open("POST", `${prefix}/api/uploads?draft=no&name=${encodeURIComponent(file.name)}`, file, "application/octet-stream");
