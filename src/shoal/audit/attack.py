@@ -19,7 +19,7 @@ from shoal.formatting import number, percent
 from shoal.io.engines.base import EngineSettings, Source
 from shoal.io.engines.spark_shared_session import shared_spark_session
 from shoal.io.formats.csv_dialect import CsvFormat
-from shoal.models import Model, size_of_groups
+from shoal.models import Model, size_of_groups, without_scenarios
 from shoal.pipeline import run as pipeline
 from shoal.plan.coerce import ColumnLike, ColumnsLike, EngineLike, ModelsLike, as_models, as_names
 from shoal.plan.plan import Plan
@@ -315,7 +315,7 @@ def _audit_plan_locality(plan: Plan, original: Source | None, engine: EngineSett
         table = tables.arrow(original)
     schema = Schema({**plan.schema.columns, row_column(table.column_names): Column(Role.OTHER)})
     # a dry run: a method with a privacy budget must not spend it on an audit
-    method, models = plan.method.dry_run_variant(), plan.model.parts
+    method, models = plan.method.dry_run_variant(), without_scenarios(plan.model).parts
     engine_here = plan.engine.here
     source = None if original is None else Source(time_zone=original.time_zone)
     marked = replace(plan, schema=schema, method=method, models=models, source=source, output=None, engine=engine_here)

@@ -236,7 +236,7 @@ def _promises(
     except ShoalError as error:
         text = f"The promises were not recomputed: the certificate's plan cannot be used by itself. {error}"
         return None, [Finding("promise", "not checked", text)], []
-    if not plan.models:
+    if not plan.models and not plan.scenarios:
         return None, [Finding("promise", "not checked", "The certificate promises no model of the table.")], unchecked
     if public_plan(plan).support is not None:
         text = "Rows are patterns; how many records match each is not in the table's rows."
@@ -293,7 +293,8 @@ def plan_of_certificate(content: Mapping[str, Any]) -> tuple[Plan, list[str]]:
 
     Hierarchies of quasi-identifiers and files are not needed to check a released table.
     """
-    document = {key: value for key, value in content["plan"].items() if key in ("columns", "models", "keys", "method")}
+    sections = ("columns", "models", "keys", "scenarios", "together", "method")
+    document = {key: value for key, value in content["plan"].items() if key in sections}
     notes = []
     columns = document.get("columns")
     if not isinstance(columns, dict):

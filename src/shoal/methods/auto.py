@@ -18,8 +18,9 @@ from typing_extensions import override
 from shoal.bounds import Bound
 from shoal.errors import InfeasibleError, PlanError, ShoalError
 from shoal.methods.base import Method, Problem, Quality
+from shoal.methods.scenarios import bound_of, decide_recoding, require_scenarios_supported
 from shoal.methods.time_limits import with_time_limit
-from shoal.models import AllOf, partial_knowledge_models
+from shoal.models import AllOf, partial_knowledge_models, without_scenarios
 from shoal.runtime.search_clock import now
 from shoal.runtime.threads import parallel_map
 from shoal.runtime.validation import Seconds, Share
@@ -105,6 +106,7 @@ class Auto(Method):
     quality: Quality | None = None
     name: ClassVar[str] = "auto"
     supports_partial_knowledge: ClassVar[bool] = True
+    supports_scenarios: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.name in self.methods:
@@ -210,7 +212,7 @@ class Auto(Method):
     def _try(self, method: Method, problem: Problem) -> _Trial:
         try:
             _require_supported(method, problem.schema, problem.model)
-            recoding = method.decide(problem)
+            recoding = decide_recoding(method, problem)
         except (PlanError, InfeasibleError) as error:
             return _Trial(MethodTrial(method.name, type(error).__name__), why=error)
         loss = losses(problem.frequencies, problem.ladders, recoding)[self.loss]
@@ -226,7 +228,7 @@ class Auto(Method):
         assert isinstance(facts, AutoFacts)
         if not isinstance(recoding, ByLevel):
             candidates = self.candidates_for(problem.model)
-            return next(one for one in candidates if one.name == facts.chosen).lower_bound(problem, recoding)
+            return bound_of(next(one for one in candidates if one.name == facts.chosen), problem, recoding)
         from shoal.methods.local.lower_bounds import all_levels, bound_cells, bound_recoding
 
         if partial_knowledge_models(problem.model):
@@ -250,4 +252,5 @@ def _require_supported(method: Method, schema: Schema, model: AllOf) -> None:
         raise PlanError("method.cannot-count-people", method=method.name, reason=method.why_not_people)
     if partial_knowledge_models(model) and not method.supports_partial_knowledge:
         raise PlanError("method.groups-all-columns", method=method.name)
-    method.check(schema, model)
+    require_scenarios_supported(method, schema, model)
+    method.check(schema, without_scenarios(model))

@@ -20,7 +20,7 @@ from shoal.bounds import Bound
 from shoal.errors import InfeasibleError, PlanError
 from shoal.formatting import format_parameters
 from shoal.io.engines.base import DistributedTable, Relation
-from shoal.models import AllOf, Model
+from shoal.models import AllOf, Model, scenario_models
 from shoal.models.partial_knowledge import partial_knowledge_models
 from shoal.runtime.progress import Progress, quiet
 from shoal.runtime.validation import Validated
@@ -87,6 +87,8 @@ class Method(Validated):
     """Whether the method returns a nearly as good result when its ``time_limit`` ends."""
     supports_partial_knowledge: ClassVar[bool] = False
     """Whether the method supports models of partial knowledge (:mod:`shoal.models.partial_knowledge`)."""
+    supports_scenarios: ClassVar[bool] = False
+    """Whether the method forms crowds of scenarios (:mod:`shoal.models.scenarios`) that groups do not imply."""
     supports_linked_rows: ClassVar[bool] = False
     """Whether the method supports several linked rows per person (:mod:`shoal.models.trajectory`)."""
     removed_parameters: ClassVar[tuple[str, ...]] = ()
@@ -152,7 +154,13 @@ class Method(Validated):
     def check(self, schema: Schema, model: AllOf) -> None:
         """Raise before any work where the method does not support the plan.
 
-        ``schema`` and ``model`` are the columns and the models of the plan.
+        ``schema`` and ``model`` are the columns and the models of the plan, without those of scenarios.
+        """
+
+    def check_scenarios(self, schema: Schema, model: AllOf) -> None:
+        """Raise before any work where the method cannot meet the scenarios.
+
+        Called where the models of all quasi-identifiers do not imply what scenarios demand.
         """
 
     def located(self, folder: Path) -> Method:
@@ -259,7 +267,7 @@ def require_feasible_as_one_group(whole: Groups, models: AllOf) -> None:
 
     See :func:`require_feasible`.
     """
-    of_sets = partial_knowledge_models(models)
+    of_sets = (*partial_knowledge_models(models), *scenario_models(models))
     for model in models.parts:
         verdict = model.assess(whole)
         if (model.closed_under_union or model in of_sets) and not verdict.holds[0]:

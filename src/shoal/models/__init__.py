@@ -12,6 +12,7 @@ from shoal.models.k_anonymity import KAnonymity
 from shoal.models.l_diversity import LDiversity
 from shoal.models.p_sensitive import PAlphaSensitive, PPlusAlphaSensitive, PSensitive, single_category_groups
 from shoal.models.partial_knowledge import KeySet, Known, KnowsColumns, PartialKnowledge, partial_knowledge_models
+from shoal.models.scenarios import InScenario, Scenario, scenario_models, without_scenarios
 from shoal.models.t_closeness import TCloseness
 from shoal.models.trajectory import TrajectoryAnonymity
 from shoal.runtime.registry import Registry
@@ -24,6 +25,7 @@ __all__ = [
     "BetaLikeness",
     "Condition",
     "DeltaDisclosure",
+    "InScenario",
     "KAnonymity",
     "KeySet",
     "Known",
@@ -34,14 +36,17 @@ __all__ = [
     "PPlusAlphaSensitive",
     "PSensitive",
     "PartialKnowledge",
+    "Scenario",
     "TCloseness",
     "TrajectoryAnonymity",
     "combine",
     "initial_models",
     "make_model",
     "partial_knowledge_models",
+    "scenario_models",
     "single_category_groups",
     "size_of_groups",
+    "without_scenarios",
 ]
 
 BUILT_IN_MODELS: dict[str, type[Model]] = {

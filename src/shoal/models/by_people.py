@@ -23,6 +23,7 @@ from typing_extensions import override
 from shoal.errors import PlanError
 from shoal.models.base import AllOf, Assessment, Model, SensitiveModel
 from shoal.models.partial_knowledge import PartialKnowledge
+from shoal.models.scenarios import InScenario
 from shoal.schema import Domain
 from shoal.table.groups import Groups
 from shoal.table.linked_rows import add_crowds, worst_per_group
@@ -154,7 +155,7 @@ class ByPeople(Model):
 def as_people_models(model: AllOf) -> AllOf:
     """Convert all models of a plan to count people.
 
-    Models for partial knowledge count the people who agree on the known columns.
+    Models for partial knowledge and of scenarios count the people who agree on the known columns.
     """
     linked = [part for part in model.parts if part.requires_people]
     if len(linked) > 1:
@@ -162,12 +163,15 @@ def as_people_models(model: AllOf) -> AllOf:
     if linked and any(isinstance(part, PartialKnowledge) for part in model.parts):
         raise PlanError("models.known-with-linked-rows", model=linked[0].name)
     for part in model.parts:
-        if not (part.of if isinstance(part, PartialKnowledge) else part).supports_people:
+        if not (part.of if isinstance(part, PartialKnowledge | InScenario) else part).supports_people:
             raise PlanError("models.counts-rows-only", model=part.name)
     known_rows = linked[0].linked_rows if linked else 1
-    return AllOf(
-        tuple(
-            replace(part, of=ByPeople(part.of)) if isinstance(part, PartialKnowledge) else ByPeople(part, known_rows)
-            for part in model.parts
-        )
-    )
+    return AllOf(tuple(_as_people_model(part, known_rows) for part in model.parts))
+
+
+def _as_people_model(part: Model, known_rows: int | None) -> Model:
+    if isinstance(part, PartialKnowledge):
+        return replace(part, of=ByPeople(part.of))
+    if isinstance(part, InScenario):
+        return replace(part, of=ByPeople(part.of, known_rows))
+    return ByPeople(part, known_rows)

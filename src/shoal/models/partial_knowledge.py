@@ -289,14 +289,15 @@ def bind_keys(models: Sequence[Model], keys: Sequence[KeySet]) -> tuple[Model, .
     bound: list[Model] = [model for model in models if isinstance(model, PartialKnowledge)]
     for key in keys:
         own = (*(() if key.k is None else (KAnonymity(key.k),)), *key.models)
-        inherited = [model for model in general if not any(_replaces(one, model) for one in own)]
+        inherited = [model for model in general if not any(replaces_model(one, model) for one in own)]
         if not (*own, *inherited):
             raise PlanError("plan.key-set-without-model")
         bound += [KnowsColumns(model, key.columns) for model in (*own, *inherited)]
     return tuple(bound)
 
 
-def _replaces(own: Model, general: Model) -> bool:
+def replaces_model(own: Model, general: Model) -> bool:
+    """Return whether a model replaces another: same name and column."""
     column = getattr(own, "column", None)
     return own.name == general.name and column in (None, getattr(general, "column", None))
 

@@ -31,7 +31,8 @@ from shoal.io.engines.base import (
 )
 from shoal.methods import Method, Problem
 from shoal.methods.compile_notice import notify_compiling, report_compiling
-from shoal.models import partial_knowledge_models
+from shoal.methods.scenarios import bound_of, decide_recoding
+from shoal.models import partial_knowledge_models, scenario_models
 from shoal.plan.plan import Plan
 from shoal.plan.saved_recoding import LOCAL_RECODING_MESSAGE, saved_recoding
 from shoal.results.report_facts import Description, describe, describe_columns
@@ -414,7 +415,7 @@ def decide(
     found = _decide_in_memory(engine, canonical, problem, plan, timer, prepared.pseudonyms)
     if bounded and plan.method.reveals_source:
         with timer("bounding"), notify_compiling(plan.method, timer.progress):
-            found = replace(found, bound=plan.method.lower_bound(problem, found.recoding))
+            found = replace(found, bound=bound_of(plan.method, problem, found.recoding))
     return replace(
         found,
         origin=table,
@@ -586,7 +587,7 @@ def _decide_in_memory(
     with timer("deciding"):
         _require_memory(plan, problem)
         with notify_compiling(plan.method, timer.progress), allow_seconds(_time_limit(plan.method)):
-            recoding = plan.method.decide(problem)
+            recoding = decide_recoding(plan.method, problem)
         loss = losses(frequencies, ladders, recoding) if plan.method.reveals_source else {}
         ladders = released_ladders(frequencies, ladders, released_combinations(recoding))
         problem = replace(problem, ladders=ladders)
@@ -642,7 +643,7 @@ def _count_distributed(
     None if they are to be counted on this machine.
     """
     schema, max_rows = plan.schema.published, plan.method.max_local_rows
-    if max_rows is None or plan.schema.person:  # counting people needs all of their rows
+    if max_rows is None or plan.schema.person or scenario_models(plan.model):  # people and crowds need all rows
         return None
     with timer("reading"):
         positions = _counted_positions(table, schema)

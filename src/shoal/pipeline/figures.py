@@ -13,7 +13,7 @@ from shoal.io.formats.csv_dialect import CsvFormat, detect
 from shoal.models import partial_knowledge_models
 from shoal.pipeline.decide import Decided, StepTimer
 from shoal.plan.plan import Plan, plain
-from shoal.results.external import INTRUDER_WITHOUT_LIST
+from shoal.results.external import intruder_of
 from shoal.results.release import fingerprint
 from shoal.verification.check import CheckResult
 from shoal.verification.independent import WrittenTable, has_plain_types, is_plain_file
@@ -75,8 +75,8 @@ def collect_figures(plan: Plan, decided: Decided, checked: CheckResult, extra: M
     column_labels = {name: found.label for name, found in decided.origin.labels.items() if found.label}
     if labels := {name: text for name, text in column_labels.items() if name in decided.released.columns}:
         content["labels"] = labels
-    if plan.method.wildcard is not None or partial_knowledge_models(plan.model):
-        content["intruder"] = INTRUDER_WITHOUT_LIST
+    if (intruder := intruder_of(plan.model, plan.method.wildcard)) is not None:
+        content["intruder"] = intruder
     if not plan.method.reveals_source:
         content = {key: value for key, value in content.items() if key not in ABOUT_THE_SOURCE}
     return content

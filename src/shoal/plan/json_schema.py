@@ -26,7 +26,7 @@ from annotated_types import Ge, Gt, Le, Lt, MaxLen, MinLen
 from shoal.io.engines.base import EngineSettings, Source
 from shoal.io.formats.csv_dialect import CsvFormat
 from shoal.methods import METHODS
-from shoal.models import MODELS, KeySet
+from shoal.models import MODELS, KeySet, Scenario
 from shoal.plan.plan import Output, _Document
 from shoal.plan.review import Recipient, Review
 from shoal.runtime.registry import Registry
@@ -42,6 +42,7 @@ SECTION_CLASSES: dict[str, tuple[type, ...]] = {
     "Output": (Output,),
     "Engine": (EngineSettings,),
     "Key": (KeySet,),
+    "Scenario": (Scenario,),
     "Recipient": (Recipient,),
     "Review": (Review,),
 }
@@ -51,6 +52,8 @@ SECTION_DESCRIPTIONS = {
     "columns": "Every column of the table by name: its role, or its role with what is known of its values.",
     "models": "What every group must meet: one model or several.",
     "keys": "Sets of columns that are known together; where there are any, models bind them in place of all columns.",
+    "scenarios": "What kinds of intruders know together, and what must hold against each of them.",
+    "together": "Whether models bind all quasi-identifiers together; if not, the crowds of every scenario instead.",
     "method": "How groups are formed; full-domain where nothing is said.",
     "output": "Where the release goes.",
     "engine": "Which engine does the work, and how much of the machine it may use.",
@@ -90,7 +93,8 @@ def plan_schema() -> dict[str, Any]:
     model: dict[str, Any] = {"$ref": "#/$defs/Model"}
     several = {"anyOf": [{"type": "array", "items": model}, model]}
     schema["properties"]["models"] = {**several, "description": SECTION_DESCRIPTIONS["models"]}
-    schema["$defs"]["Key"]["properties"]["models"] |= {"type": "array", "items": model}
+    for section in ("Key", "Scenario"):
+        schema["$defs"][section]["properties"]["models"] |= {"type": "array", "items": model}
     schema["properties"]["method"] = {"$ref": "#/$defs/Method", "description": SECTION_DESCRIPTIONS["method"]}
     return {"$schema": DIALECT, **schema, "title": "A plan of shoal", "description": "What is to be released, and how."}
 

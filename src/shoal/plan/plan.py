@@ -7,6 +7,8 @@
                       relative_to
     [[models]]        name and parameters, known
     [[keys]]          columns, k, models
+    [[scenarios]]     name, columns, plus, k, reading, models
+    together = true
     [method]          name and parameters
     [output]          path, overwrite, report, spreadsheet_safe, pseudonym_key; table, database, certificate_file
     [engine]          memory, threads, name (duckdb, spark), master and options of Spark
@@ -37,9 +39,20 @@ from shoal.io.formats.csv_dialect import CsvFormat
 from shoal.io.formats.urls import address_of, path_or_address, refuse_address
 from shoal.io.publish import certificate_of, report_of
 from shoal.methods import METHODS, FullDomain, Method
-from shoal.models import AllOf, KeySet, Model, combine, partial_knowledge_models, size_of_groups
+from shoal.methods.scenarios import require_scenarios_supported
+from shoal.models import (
+    AllOf,
+    KeySet,
+    Model,
+    Scenario,
+    combine,
+    partial_knowledge_models,
+    size_of_groups,
+    without_scenarios,
+)
 from shoal.models.by_people import as_people_models
 from shoal.models.partial_knowledge import bind_keys
+from shoal.models.scenarios import Reading, bind_scenarios
 from shoal.plan.coerce import (
     ColumnLike,
     MethodLike,
@@ -153,6 +166,11 @@ class Plan(Displayable, Validated):
     keys
         Sets of columns that an intruder knows jointly. If there are any, models apply to each of them instead of to all
         quasi-identifiers.
+    scenarios
+        What kinds of intruders know together, with models of their own.
+    together
+        Whether the models bind all quasi-identifiers together, beside the scenarios; if not, they bind the crowds of
+        each scenario instead.
     recipient, review
         Who receives the release, and who has read the plan.
 
@@ -173,6 +191,8 @@ class Plan(Displayable, Validated):
     engine: EngineSettings = field(default_factory=EngineSettings)
     seed: Annotated[int, Ge(0), Le(MAX_SEED)] = 0
     keys: tuple[KeySet, ...] = ()
+    scenarios: tuple[Scenario, ...] = ()
+    together: bool = True
     recipient: Recipient | None = None
     review: Review | None = None
     files: tuple[Path, ...] = field(default=(), compare=False, repr=False)
@@ -194,6 +214,8 @@ class Plan(Displayable, Validated):
         written: Mapping[tuple[str, ...], str] | None = None,
         *,
         columns: Mapping[str, ColumnLike] | None = None,
+        scenarios: Sequence[Scenario] = (),
+        together: bool = True,
         recipient: Recipient | None = None,
         review: Review | None = None,
     ) -> None:
@@ -208,6 +230,8 @@ class Plan(Displayable, Validated):
             "engine": EngineSettings() if engine is None else engine,
             "seed": seed,
             "keys": keys,
+            "scenarios": scenarios,
+            "together": together,
             "recipient": recipient,
             "review": review,
             "files": files,
@@ -222,9 +246,12 @@ class Plan(Displayable, Validated):
             raise PlanError("plan.no-quasi-identifier")
         if self.schema.person and self.method.why_not_people is not None:
             raise PlanError("method.cannot-count-people", method=self.method.name, reason=self.method.why_not_people)
+        if self.keys and (self.scenarios or not self.together):
+            raise PlanError("scenarios.with-key-sets")
         self._check_linked()
         self._check_keys()
-        self.method.check(self.schema, self.model)
+        require_scenarios_supported(self.method, self.schema, self.model)
+        self.method.check(self.schema, without_scenarios(self.model))
 
     def _check_linked(self) -> None:
         """Check that the models and the method fit rows that can be linked.
@@ -344,6 +371,9 @@ class Plan(Displayable, Validated):
         It contains the models of the plan and those that the method guarantees by itself.
         """
         required = bind_keys(self.models, self.keys)
+        if self.scenarios or not self.together:
+            quasi, sensitive = self.schema.quasi_identifiers, self.schema.sensitive_known_to_others
+            required = bind_scenarios(self.models, self.scenarios, quasi, sensitive, together=self.together)
         parts = (*required, *(model for model in self.method.promises if model not in required))
         return combine(parts) if parts or self.method.needs_model else AllOf()
 
@@ -421,6 +451,8 @@ class Plan(Displayable, Validated):
         files = tuple(folder / given["csv"] for given in hierarchies if "csv" in given)
         return cls(
             schema, models, method, source, output, settings, sections.seed, keys, files, written,
+            scenarios=tuple(section.build() for section in sections.scenarios),
+            together=sections.together,
             recipient=None if sections.recipient is None else Recipient(**dict(sections.recipient)),
             review=None if sections.review is None else Review(**dict(sections.review)),
         )  # fmt: skip
@@ -440,6 +472,10 @@ class Plan(Displayable, Validated):
         document["models"] = [model.to_plan() for model in self.models]
         if self.keys:
             document["keys"] = [key.to_plan() for key in self.keys]
+        if self.scenarios:
+            document["scenarios"] = [scenario.to_plan() for scenario in self.scenarios]
+        if not self.together:
+            document["together"] = False
         document["method"] = self.method.to_plan()
         if self.output is not None:
             document["output"] = changed_fields(self.output, "written")
@@ -608,6 +644,7 @@ class _Column(_Section):
     unmatched: Unmatched = "error"
     harmless: list[Any] = []
     missing: Missing = "unknown"
+    known_to_others: bool = True
 
 
 class _Output(_Section):
@@ -645,6 +682,19 @@ class _Key(_Section):
     models: list[dict[str, Any]] = []
 
 
+class _Scenario(_Section):
+    name: str
+    columns: list[str] = []
+    plus: int = Field(0, strict=True)
+    k: int | None = Field(None, strict=True)
+    models: list[dict[str, Any]] = []
+    reading: Reading = "strict"
+
+    def build(self) -> Scenario:
+        models = tuple(build_model(model) for model in self.models)
+        return Scenario(self.name, tuple(self.columns), self.plus, self.k, models, self.reading)
+
+
 class _Recipient(_Section):
     kind: RecipientKind
     signed: bool = False
@@ -662,6 +712,8 @@ class _Document(_Section):
     columns: dict[str, _Column]
     models: list[dict[str, Any]] = []
     keys: list[_Key] = []
+    scenarios: list[_Scenario] = []
+    together: bool = True
     method: dict[str, Any] | None = None
     output: _Output | None = None
     engine: _Engine = Field(default_factory=lambda: _Engine.model_validate({}))
@@ -695,7 +747,7 @@ def _column(name: str, section: _Column, folder: Path) -> Column:
         return Column(
             section.role, hierarchy, categories, order, section.publish, section.pseudonym, section.exact, shift,
             section.relative_to, section.levels, section.unmatched, tuple(map(as_text, section.harmless)),
-            section.missing,
+            section.missing, section.known_to_others,
         )  # fmt: skip
     except PlanError as error:
         raise PlanError("columns.not-usable", column=name, reason=error) from None

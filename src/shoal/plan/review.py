@@ -28,7 +28,7 @@ RecipientKind = Literal["public", "researchers", "colleagues"]
 GROUP_SIZES = {"public": 5, "researchers": 5, "colleagues": 5}
 PUBLIC_HEALTH_GROUP_SIZE = 11
 SIGNED_GROUP_SIZE = 3
-REVIEWED_SECTIONS = ("columns", "models", "keys", "recipient")
+REVIEWED_SECTIONS = ("columns", "models", "keys", "scenarios", "together", "recipient")
 """Parts of a plan that a review is about."""
 
 

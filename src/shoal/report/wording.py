@@ -146,10 +146,12 @@ def model_sentence(model: Mapping[str, Any], sensitive: Sequence[str], harmless:
 
 
 def partial_knowledge_clause(given: Mapping[str, Any]) -> str:
-    """Describe the intruder of a model of partial knowledge.
+    """Describe the intruder of a model of partial knowledge or a scenario.
 
     Empty for a model that binds all columns at once.
     """
+    if "scenario" in given:
+        return scenario_clause(given)
     if "known" in given:
         known = _value_text(given["known"])
         some = "any one" if given["known"] == 1 else f"any {known}"
@@ -163,6 +165,17 @@ def partial_knowledge_clause(given: Mapping[str, Any]) -> str:
     else:
         return ""
     return f" This holds for {attacker} of them. Of all columns at once it is not promised."
+
+
+def scenario_clause(given: Mapping[str, Any]) -> str:
+    """Describe the intruder of a scenario."""
+    plus = int(given.get("plus", 0))
+    further = "" if not plus else "any one further column" if plus == 1 else f"any {plus} further columns"
+    known = " and ".join(filter(None, (join_names(given["columns"]) if given["columns"] else "", further)))
+    return (
+        f" This holds for whoever knows {known} of everybody in the table (scenario {text(given['scenario'], 60)}); a "
+        f"group is what shows the same there, a hidden value being a label like any other."
+    )
 
 
 def _value_text(value: Any) -> str:

@@ -18,6 +18,16 @@ from shoal.render import Displayable, Grid, Summary
 
 Number = int | float
 """A number that keeps its form in JSON: 0 stays 0, and 0.0 stays 0.0."""
+INTRUDER_WITHOUT_LIST = "somebody who looks for one person and has no list of the others"
+"""Intruder that `known`, key sets and the loose reading cover: k rows that match need not be k rows that are possible.
+
+See Gionis, Mazza and Tassa, 2008: (k, k)-anonymity is weaker than global (1, k)-anonymity.
+"""
+INTRUDER_OF_SCENARIO = (
+    "somebody who knows the columns of one scenario, of everybody in the table; all quasi-identifiers together are not "
+    "promised"
+)
+"""Intruder that is covered if models bind the crowds of scenarios and not all quasi-identifiers together."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +76,8 @@ class PublicColumn:
         Whether every spelling of a sensitive value is a separate value.
     relative_to
         With ``first``, the days since the person's first date are published.
+    known_to_others
+        Whether an intruder may know a sensitive column, as a further column of a scenario.
     shift
         How far dates were moved.
     harmless
@@ -85,6 +97,7 @@ class PublicColumn:
     pseudonym: bool = False
     exact: bool = False
     relative_to: str | None = None
+    known_to_others: bool = True
     shift: PublicShift | None = None
     harmless: tuple[str, ...] = ()
     missing: str = "unknown"
@@ -102,13 +115,15 @@ class StatedPlan:
     ----------
     columns
         By name, the role of every column, and what else is public.
-    models, keys, method, recipient
+    models, keys, scenarios, together, method, recipient
         As a plan writes them.
     """
 
     columns: Mapping[str, PublicColumn]
     models: tuple[Mapping[str, Any], ...]
     keys: tuple[Mapping[str, Any], ...] = ()
+    scenarios: tuple[Mapping[str, Any], ...] = ()
+    together: bool = True
     recipient: Mapping[str, Any] | None = None
     method: Mapping[str, Any] | None = None
 
@@ -462,13 +477,15 @@ def partial_knowledge_sentence(content: Mapping[str, Any]) -> str:
     It is empty where k-anonymity binds all quasi-identifiers at once.
     """
     models = [model for model in content.get("models", ()) if model["name"] == "k-anonymity"]
-    limited = [model for model in models if "known" in model["parameters"] or "keys" in model["parameters"]]
+    limited = [model for model in models if {"known", "keys", "scenario"} & set(model["parameters"])]
     if not limited or len(limited) < len(models):
         return ""
     unit = "people" if content.get("people") else "rows"
     least = min(model["effective"].get("k", model["parameters"]["k"]) for model in limited)
     known = [model["parameters"]["known"] for model in limited if "known" in model["parameters"]]
     attacker = f"at most {min(known)} of the quasi-identifiers" if known else "no more than one of the key sets"
+    if all("scenario" in model["parameters"] for model in limited):
+        attacker = "the columns of one scenario"
     return (
         f"Whoever knows {attacker} of somebody finds at least {number(least)} {unit}. All quasi-identifiers at once "
         f"are not covered: they tell {counted(content['groups'], 'group')} apart, the smallest of "

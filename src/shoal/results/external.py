@@ -17,9 +17,11 @@ import numpy.typing as npt
 
 from shoal import __version__
 from shoal.io.engines.base import Engine, Relation
-from shoal.models import AllOf, PartialKnowledge, partial_knowledge_models
+from shoal.models import AllOf, PartialKnowledge, partial_knowledge_models, without_scenarios
 from shoal.models.partial_knowledge import CANDIDATES_KEY
 from shoal.results.certificate import (
+    INTRUDER_OF_SCENARIO,
+    INTRUDER_WITHOUT_LIST,
     Certificate,
     CertifiedGuarantee,
     CertifiedModel,
@@ -41,11 +43,6 @@ from shoal.table.people import number_people
 from shoal.verification.check import CheckResult, ModelVerdict, check_relation
 from shoal.verification.verify import needs_original
 
-INTRUDER_WITHOUT_LIST = "somebody who looks for one person and has no list of the others"
-"""Intruder that `known`, key sets and the loose reading cover: k rows that match need not be k rows that are possible.
-
-See Gionis, Mazza and Tassa, 2008: (k, k)-anonymity is weaker than global (1, k)-anonymity.
-"""
 VERIFIED_WITH_ORIGINAL = "the release and its original, before it was published"
 LINKED = "The models count people, by numbers of which pseudonyms are published."
 NOT_LINKED = (
@@ -187,7 +184,6 @@ def describe_released(
     """
     checked, schema = table.checked, plan.schema
     has_sizes = plan.wildcard is None and plan.support is None and (not schema.person or schema.linked)
-    covers_everybody = plan.wildcard is None and not partial_knowledge_models(plan.model)
     certificate = Certificate(
         software=Software(name="shoal", version=__version__),
         plan=plan.state(table.sensitive),
@@ -215,7 +211,7 @@ def describe_released(
         category_columns=schema.category_columns,
         reading=verification.reading,
         output=None if output is None else _published(output),
-        intruder=None if covers_everybody else INTRUDER_WITHOUT_LIST,
+        intruder=intruder_of(plan.model, plan.wildcard),
     )
     least = min_cell_rows(plan.model, checked.smallest_group)
     groups = None
@@ -226,6 +222,13 @@ def describe_released(
 
 def _published(output: Mapping[str, Any]) -> PublishedFile | PublishedTable:
     return PublishedTable(**output) if "table" in output else PublishedFile(**output)
+
+
+def intruder_of(model: AllOf, wildcard: str | None) -> str | None:
+    """Describe the intruder that models cover; None for one who knows all."""
+    if wildcard is not None or partial_knowledge_models(model):
+        return INTRUDER_WITHOUT_LIST
+    return INTRUDER_OF_SCENARIO if model.parts and not without_scenarios(model).parts else None
 
 
 def _models(checked: CheckResult, plan: PublicPlan, judged_by: tuple[str | None, ...]) -> list[CertifiedModel]:

@@ -79,6 +79,10 @@ def public_plan(plan: Plan) -> PublicPlan:
     document: dict[str, Any] = {"models": [model.to_plan() for model in (*plan.models, *added)]}
     if plan.keys:
         document["keys"] = [key.to_plan() for key in plan.keys]
+    if plan.scenarios:
+        document["scenarios"] = [scenario.to_plan() for scenario in plan.scenarios]
+    if not plan.together:
+        document["together"] = False
     if plan.recipient is not None:
         document["recipient"] = changed_fields(plan.recipient)
     if method.reveals_source:  # a method under a budget cannot be named without its ledger
@@ -100,7 +104,10 @@ def public_plan(plan: Plan) -> PublicPlan:
 def _public_column(column: Column) -> Column:
     """Return a column without the treatment of its values."""
     if column.levels is not None:
-        return Column(column.role, exact=column.exact, harmless=column.harmless, missing=column.missing)
+        return Column(
+            column.role, exact=column.exact, harmless=column.harmless, missing=column.missing,
+            known_to_others=column.known_to_others,
+        )  # fmt: skip
     is_quasi = column.role is Role.QUASI_IDENTIFIER
     return replace(column, hierarchy=None if is_quasi else column.hierarchy, unmatched="error")
 
@@ -120,6 +127,7 @@ def _column(column: Column, values: Collection[str]) -> PublicColumn:
         pseudonym=column.pseudonym,
         exact=column.exact,
         relative_to=column.relative_to,
+        known_to_others=column.known_to_others,
         shift=None if column.shift is None else PublicShift(days=column.shift.days, per=column.shift.per),
     )
     if column.role is not Role.SENSITIVE:

@@ -97,6 +97,9 @@ class Column(Validated):
         Published values of a sensitive column that harm nobody: no model counts a group as disclosed because of them.
     missing
         Whether a missing sensitive value is ``unknown``, and never helps, or ``not applicable``: a harmless value.
+    known_to_others
+        Whether an intruder may know a sensitive column's value of somebody, as one of the further columns of a
+        scenario.
     """
 
     role: Role
@@ -112,9 +115,12 @@ class Column(Validated):
     unmatched: Unmatched = "error"
     harmless: tuple[str, ...] = ()
     missing: Missing = "unknown"
+    known_to_others: bool = True
 
     def __post_init__(self) -> None:
         self._check_coarsening()
+        if not self.known_to_others and self.role is not Role.SENSITIVE:
+            raise PlanError("columns.known-to-others-wrong-role", role=self.role)
         if (self.shift or self.relative_to) and self.role not in (Role.QUASI_IDENTIFIER, Role.OTHER):
             raise PlanError("columns.shift-wrong-role", role=self.role)
         if self.shift and self.relative_to:
@@ -203,6 +209,11 @@ class Schema(Validated):
     def sensitive(self) -> tuple[str, ...]:
         """Names of the sensitive columns."""
         return self.named(Role.SENSITIVE)
+
+    @property
+    def sensitive_known_to_others(self) -> tuple[str, ...]:
+        """Names of the sensitive columns that an intruder may know of somebody."""
+        return tuple(name for name in self.sensitive if self.columns[name].known_to_others)
 
     @property
     def of_rows(self) -> Schema:
@@ -326,15 +337,19 @@ class Domain:
 
 def _published(column: Column) -> Column:
     if column.levels is not None:  # the labels of the level are the values, and it has no further ones
-        return Column(column.role, exact=column.exact, harmless=column.harmless, missing=column.missing)
+        return Column(
+            column.role, exact=column.exact, harmless=column.harmless, missing=column.missing,
+            known_to_others=column.known_to_others,
+        )  # fmt: skip
     categories = column.categories
     if column.publish != "categories" or categories is None:
         return column
     names = tuple(map(categories.name, range(categories.count)))
     own = Categories(tuple((name,) for name in names), names)
     return Column(
-        column.role, categories=own, order=names, exact=column.exact, harmless=column.harmless, missing=column.missing
-    )
+        column.role, categories=own, order=names, exact=column.exact, harmless=column.harmless, missing=column.missing,
+        known_to_others=column.known_to_others,
+    )  # fmt: skip
 
 
 def _refuse_conflicts(column: Column) -> None:

@@ -22,11 +22,12 @@ from shoal.models import AllOf, Model, combine
 from shoal.models.base import Assessment, Condition
 from shoal.models.by_people import ByPeople, as_people_models
 from shoal.models.partial_knowledge import PartialKnowledge, SetsVerdict, assess_sets, partial_knowledge_models
+from shoal.models.scenarios import InScenario, ScenarioVerdict, assess_scenario, scenario_models
 from shoal.render import Displayable, Grid, Summary
 from shoal.schema import TOP, Schema
 from shoal.table import FrequencySet, Groups, read_frequency_set
 from shoal.table.canonical import negative_zero_as_text
-from shoal.table.column_subsets import read_subset_counters
+from shoal.table.column_subsets import SubsetCounter, read_subset_counters
 from shoal.table.groups import Histogram
 from shoal.table.linked_rows import add_crowds
 from shoal.table.people import with_source_people
@@ -51,7 +52,7 @@ class ModelVerdict:
     judged_by: str | None = None
     """For a release: whether the independent verification evaluated the model too, or the model alone did."""
     facts: Mapping[str, Any] | None = None
-    """For a model of partial knowledge: which column sets were examined, and with which tables."""
+    """For a model of partial knowledge or a scenario: which column sets were examined, and with which tables."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the verdict for JSON; infinite figures and fractions become text."""
@@ -285,19 +286,18 @@ def check_relation(
         frequencies = with_source_people(frequencies, source)
     model.check(frequencies.domains)
     inverse, groups = frequencies.group(frequencies.codes, [dictionary.size for dictionary in frequencies.quasi])
-    if partial_knowledge_models(model):
-        result = assess_groups(
-            groups, AllOf(tuple(part for part in model.parts if not isinstance(part, PartialKnowledge)))
-        )
-        return replace(_with_sets(result, frequencies, inverse, groups, model, source, released_labels), **texts)
-    if wildcard is None:
-        return replace(assess_groups(groups, model), **texts)
-    if not model.sizes_only:
-        if schema.person:
-            raise PlanError("check.label-for-any-value-not-people")
-        raise PlanError("check.label-for-any-value-only-k-anonymity")
-    matching = _matching_groups(frequencies, inverse, groups, wildcard, source)
-    return replace(assess_groups(groups, model, matching), **texts)
+    matching = None
+    plain = AllOf(tuple(part for part in model.parts if not isinstance(part, PartialKnowledge | InScenario)))
+    if wildcard is not None and plain.parts and not partial_knowledge_models(model):
+        if not plain.sizes_only:
+            if schema.person:
+                raise PlanError("check.label-for-any-value-not-people")
+            raise PlanError("check.label-for-any-value-only-k-anonymity")
+        matching = _matching_groups(frequencies, inverse, groups, wildcard, source)
+    result = assess_groups(groups, plain, matching)
+    if partial_knowledge_models(model) or scenario_models(model):
+        result = _with_sets(result, frequencies, inverse, groups, model, source, released_labels, matching)
+    return replace(result, **texts)
 
 
 def _with_sets(
@@ -308,22 +308,31 @@ def _with_sets(
     model: AllOf,
     source: FrequencySet | None,
     released_labels: Sequence[Sequence[str | None]],
+    matching: Groups | None,
 ) -> CheckResult:
-    """Merge the verdicts of the models of partial knowledge into a result.
+    """Merge the verdicts of models of some columns into a result.
 
-    ``result`` has the verdicts of the other models; every verdict takes the position of its model.
+    These are the models of partial knowledge and of scenarios. ``result`` has the verdicts of the other models, on the
+    groups or on ``matching`` ones; every verdict takes the position of its model.
     """
     names = tuple(dictionary.name for dictionary in frequencies.quasi)
-    released_facts, known = read_subset_counters(frequencies, TOP, source, released_labels)
+    counters: tuple[SubsetCounter, SubsetCounter | None] | None = None
     fails = np.zeros(groups.count, np.bool_)
     others = iter(result.models)
     verdicts = []
     for part in model.parts:
-        if not isinstance(part, PartialKnowledge):
+        found: SetsVerdict | ScenarioVerdict
+        if isinstance(part, InScenario):
+            found = assess_scenario(frequencies, part)
+            facts = _describe_scenario(part, found)
+        elif isinstance(part, PartialKnowledge):
+            part.require(names)
+            counters = counters or read_subset_counters(frequencies, TOP, source, released_labels)
+            found = assess_sets(counters[0], frequencies, part, names, counters[1])
+            facts = _describe_sets(found, counters[1] is not None)
+        else:
             verdicts.append(next(others))
             continue
-        part.require(names)
-        found = assess_sets(released_facts, frequencies, part, names, known)
         failing_groups = np.unique(inverse[found.failing])
         fails[failing_groups] = True
         rows = int(frequencies.count[found.failing].sum())
@@ -336,14 +345,14 @@ def _with_sets(
                 len(failing_groups),
                 rows,
                 part.counts,
-                facts=_describe_sets(found, known is not None),
+                facts=facts,
             )
         )
     for verdict, part in zip(verdicts, model.parts, strict=True):
-        if not isinstance(part, PartialKnowledge) and not verdict.holds:
-            fails |= ~part.assess(groups).holds
+        if not isinstance(part, PartialKnowledge | InScenario) and not verdict.holds:
+            fails |= ~part.assess(matching or groups).holds
     failing = np.sort(groups.size[fails]).tolist()
-    undecided = sorted({v.name for v in verdicts if v.facts and isinstance(v.facts["person_to_rows"], str)})
+    undecided = sorted({v.name for v in verdicts if v.facts and isinstance(v.facts.get("person_to_rows"), str)})
     return replace(
         result,
         models=tuple(verdicts),
@@ -372,6 +381,16 @@ def _describe_sets(found: SetsVerdict, with_source: bool) -> dict[str, Any]:
         "checked_with": "the release and its original" if with_source else "the release alone",
         "all_columns_at_once": "not promised",
         **({} if found.facts is None else {"fails_at": found.facts}),
+    }
+
+
+def _describe_scenario(part: InScenario, found: ScenarioVerdict) -> dict[str, Any]:
+    """Describe which column sets of a scenario were examined."""
+    return {
+        "scenario": part.knowledge.scenario,
+        "reading": "strict",
+        "sets": found.sets,
+        **({} if found.fails_with is None else {"fails_with": list(found.fails_with)}),
     }
 
 

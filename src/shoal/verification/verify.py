@@ -20,6 +20,7 @@ from shoal.io.engines.base import DistributedTable, Engine, Relation, require_co
 from shoal.models import AllOf, Model, combine
 from shoal.models.by_people import ByPeople
 from shoal.models.partial_knowledge import PartialKnowledge, partial_knowledge_models
+from shoal.models.scenarios import InScenario
 from shoal.schema import TOP, Schema
 from shoal.table import FrequencySet
 from shoal.table.canonical import negative_zero_as_text
@@ -29,6 +30,7 @@ from shoal.table.groups import group_keys
 from shoal.verification.check import CheckResult, PartialCheck, assess_part, check_relation, merge_parts
 from shoal.verification.independent import (
     ENGINE,
+    ModelEvaluation,
     ReturnedFrame,
     SensitiveColumn,
     TableEvaluation,
@@ -41,6 +43,8 @@ from shoal.verification.independent import (
     evaluate_column_sets,
     evaluate_column_sets_by_people,
     evaluate_people,
+    evaluate_scenario,
+    evaluate_scenario_by_people,
     have_same_rows,
     judge,
     list_sensitive_columns,
@@ -145,17 +149,25 @@ def _evaluate_again(
         for position in released.positions((name,))
     }
     sensitive = list_sensitive_columns(columns, schema)
-    plain = [part for part in model.parts if not isinstance(part, PartialKnowledge)]
+    plain = [part for part in model.parts if not isinstance(part, PartialKnowledge | InScenario)]
     independent = judge(count_groups(counted, positions, sensitive), sensitive, plain)
     if len(plain) == len(model.parts):
         return independent
-    quasi = dict(zip(schema.quasi_identifiers, positions, strict=True))
-    released_rows = read_released_rows(counted, quasi, sensitive, people, TOP)
+    released_rows = None
+    if partial_knowledge_models(model):
+        quasi = dict(zip(schema.quasi_identifiers, positions, strict=True))
+        released_rows = read_released_rows(counted, quasi, sensitive, people, TOP)
+    names = (*schema.quasi_identifiers, *schema.sensitive)
+    position_of = dict(zip(names, released.positions(names), strict=True))
     others = iter(independent.evaluations)
-    evaluations = [
-        evaluate_column_sets(released_rows, part) if isinstance(part, PartialKnowledge) else next(others)
-        for part in model.parts
-    ]
+    evaluations: list[ModelEvaluation | None] = []
+    for part in model.parts:
+        if isinstance(part, InScenario):
+            evaluations.append(evaluate_scenario(counted, position_of, sensitive, part))
+        elif isinstance(part, PartialKnowledge) and released_rows is not None:
+            evaluations.append(evaluate_column_sets(released_rows, part))
+        else:
+            evaluations.append(next(others))
     return replace(independent, evaluations=tuple(evaluations))
 
 
@@ -178,15 +190,23 @@ def _evaluate_people_again(
     independent = evaluate_people(counted, people, positions, person, schema, models, known_rows)
     if len(models) == len(model.parts):
         return independent
-    quasi = dict(zip(schema.quasi_identifiers, positions, strict=True))
-    released_rows = read_released_rows(counted, quasi, (), labels, TOP)
+    released_rows = None
+    if partial_knowledge_models(model):
+        quasi = dict(zip(schema.quasi_identifiers, positions, strict=True))
+        released_rows = read_released_rows(counted, quasi, (), labels, TOP)
+    names = (*schema.quasi_identifiers, *schema.sensitive)
+    position_of = dict(zip(names, released.positions(names), strict=True))
     others = iter(independent.evaluations)
-    evaluations = [
-        evaluate_column_sets_by_people(released_rows, counted, people, person, schema, part.of_rows)
-        if isinstance(part, PartialKnowledge)
-        else next(others)
-        for part in model.parts
-    ]
+    evaluations: list[ModelEvaluation | None] = []
+    for part in model.parts:
+        if isinstance(part, InScenario):
+            evaluations.append(evaluate_scenario_by_people(counted, people, position_of, person, schema, part))
+        elif isinstance(part, PartialKnowledge) and released_rows is not None:
+            evaluations.append(
+                evaluate_column_sets_by_people(released_rows, counted, people, person, schema, part.of_rows)
+            )
+        else:
+            evaluations.append(next(others))
     return replace(independent, evaluations=tuple(evaluations))
 
 
@@ -197,7 +217,7 @@ def read_source_people(engine: Engine, source: Relation, schema: Schema, model: 
     encoding with the models. None where no model looks at the values of people.
     """
     conditions = [part.of_rows.of for part in model.parts if isinstance(part, PartialKnowledge)]
-    conditions += [part.of_rows for part in model.parts if isinstance(part, ByPeople)]
+    conditions += [part.of_rows for part in model.parts if isinstance(part, ByPeople | InScenario)]
     needed = columns_needed(conditions, schema.sensitive)
     if not needed:
         return None
@@ -268,7 +288,7 @@ def _require_agreement(result: CheckResult, independent: TableEvaluation, model:
         )
     verdicts = []
     for part, verdict, evaluation in zip(model.parts, result.models, independent.evaluations, strict=True):
-        condition = part.of_rows if isinstance(part, ByPeople | PartialKnowledge) else part
+        condition = part.of_rows if isinstance(part, ByPeople | PartialKnowledge | InScenario) else part
         differing = [] if evaluation is None else differences(evaluation, condition, verdict.holds, verdict.effective)
         if differing:
             raise VerificationError(

@@ -326,10 +326,10 @@ def _bars(column: Any) -> list[list[float]] | None:
 def _failing_rows_by_level(plan: Plan, source: Source, name: str, progress: EventWriter) -> list[int | None]:
     """Count failing rows for each level of a column, the others exact.
 
-    A count is None for models with partial knowledge, for which it has no meaning.
+    A count is None for models with partial knowledge and scenarios, for which it has no meaning.
     """
     from shoal.io.engines import open_engine
-    from shoal.models import partial_knowledge_models
+    from shoal.models import partial_knowledge_models, scenario_models
     from shoal.pipeline.decide import StepTimer, encode
     from shoal.table import recode_codes
 
@@ -338,7 +338,7 @@ def _failing_rows_by_level(plan: Plan, source: Source, name: str, progress: Even
     position = problem.names.index(name)
     failing: list[int | None] = []
     for level in range(problem.ladders[position].height + 1):
-        if partial_knowledge_models(problem.model):
+        if partial_knowledge_models(problem.model) or scenario_models(problem.model):
             failing.append(None)
             continue
         node = tuple(level if at == position else 0 for at in range(len(problem.names)))

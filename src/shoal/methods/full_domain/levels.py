@@ -19,7 +19,7 @@ from shoal.methods.base import (
     row_limit,
     suppress_failing,
 )
-from shoal.models import AllOf, partial_knowledge_models
+from shoal.models import AllOf, partial_knowledge_models, scenario_models
 from shoal.runtime.validation import Share
 from shoal.schema import Schema
 from shoal.table import ByLevel, Groups, recode_codes
@@ -45,11 +45,16 @@ class Levels(Method):
     removed_parameters: ClassVar[tuple[str, ...]] = ("quality",)
     name: ClassVar[str] = "levels"
     supports_partial_knowledge: ClassVar[bool] = True
+    supports_scenarios: ClassVar[bool] = True
     supports_linked_rows: ClassVar[bool] = True
 
     @override
     def check(self, schema: Schema, model: AllOf) -> None:
         require_quasi_identifiers(schema, self.levels, "A level is given for column")
+        require_all_rows(self.name, self.suppression, model)
+
+    @override
+    def check_scenarios(self, schema: Schema, model: AllOf) -> None:
         require_all_rows(self.name, self.suppression, model)
 
     @override
@@ -73,13 +78,15 @@ def require_all_rows(method: str, suppression: float, model: AllOf) -> None:
     """
     if suppression and partial_knowledge_models(model):
         raise PlanError("method.suppression-with-known", method=method, suppression=suppression)
+    if suppression and scenario_models(model):
+        raise PlanError("method.suppression-with-scenarios", method=method, suppression=suppression)
     if suppression and any(part.requires_people for part in model.parts):
         raise PlanError("method.suppression-with-linked-rows", method=method, suppression=suppression)
 
 
 def recode_at(problem: Problem, levels: tuple[int, ...], suppression: float) -> ByLevel:
     """Return the recoding at some levels, or raise with the models that fail."""
-    if partial_knowledge_models(problem.model):
+    if partial_knowledge_models(problem.model) or scenario_models(problem.model):
         from shoal.methods.full_domain.partial_knowledge import ColumnSetChecks, without_partial_knowledge
 
         failing = ColumnSetChecks(problem).failing(levels)

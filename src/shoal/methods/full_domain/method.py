@@ -80,6 +80,7 @@ class FullDomain(Method):
     name: ClassVar[str] = "full-domain"
     anytime: ClassVar[bool] = True
     supports_partial_knowledge: ClassVar[bool] = True
+    supports_scenarios: ClassVar[bool] = True
     supports_linked_rows: ClassVar[bool] = True
 
     @override
@@ -91,6 +92,10 @@ class FullDomain(Method):
     @override
     def check(self, schema: Schema, model: AllOf) -> None:
         require_quasi_identifiers(schema, (*self.levels, *self.weights))
+        require_all_rows(self.name, self.suppression, model)
+
+    @override
+    def check_scenarios(self, schema: Schema, model: AllOf) -> None:
         require_all_rows(self.name, self.suppression, model)
 
     @override

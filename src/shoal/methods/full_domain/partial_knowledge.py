@@ -1,4 +1,4 @@
-"""Full-domain recoding for an intruder with partial knowledge.
+"""Full-domain recoding for an intruder with partial knowledge, or scenarios.
 
 A node is feasible if every set of columns that the intruder may know meets its model. At levels that are the same for
 all rows nothing is hidden, so the rows that match a person are those of the group. Smaller sets follow from larger
@@ -23,14 +23,14 @@ import numpy.typing as npt
 from shoal.methods.base import Problem
 from shoal.methods.full_domain.lattice import Figures, Node, NodeEvaluator
 from shoal.methods.time_limits import is_late
-from shoal.models import AllOf, PartialKnowledge, partial_knowledge_models
+from shoal.models import AllOf, InScenario, PartialKnowledge, partial_knowledge_models, scenario_models
 from shoal.table.column_subsets import SubsetCounter, owners_of
 from shoal.utility.measures import Measure
 
 
 def without_partial_knowledge(problem: Problem) -> Problem:
     """Return the problem with only the models that bind all columns at once."""
-    plain = tuple(part for part in problem.model.parts if not isinstance(part, PartialKnowledge))
+    plain = tuple(part for part in problem.model.parts if not isinstance(part, PartialKnowledge | InScenario))
     return replace(problem, model=AllOf(plain))
 
 
@@ -40,19 +40,25 @@ class ColumnSetChecks:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         frequencies = problem.frequencies
-        self.parts = partial_knowledge_models(problem.model)
+        self.parts: tuple[PartialKnowledge | InScenario, ...] = (
+            *partial_knowledge_models(problem.model),
+            *scenario_models(problem.model),
+        )
         names = problem.names
+        # sensitive columns, which scenarios may know, follow the quasi-identifiers; they have one level
+        self.columns = (*names, *(part.written.name for part in frequencies.spellings))
         self.sets = [
-            (number, chosen)
-            for number, part in enumerate(self.parts)
-            for chosen in (part.widest(names) if part.closed_under_union else part.sets(names))
+            (number, chosen) for number, part in enumerate(self.parts) for chosen in _sets(part, names, self.columns)
         ]
         # single columns are cheap to check, and if one fails, all sets with it fail
         singles = {(number, (j,)) for number, chosen in self.sets for j in chosen}
         self.sets = [*sorted(singles - set(self.sets)), *self.sets]
+        self.sets = [one for one in self.sets if self._applies(*one)]
         self.by_column = [[one for one in self.sets if j in one[1]] for j in range(len(names))]
         self._answers: dict[tuple[int, tuple[int, ...], tuple[int, ...]], bool] = {}
-        self._facts = SubsetCounter(frequencies.codes, [1] * len(names), frequencies.count, owners_of(frequencies))
+        codes = np.column_stack([frequencies.codes, *(part.codes for part in frequencies.spellings)])
+        sizes = [1] * len(names) + [part.written.size for part in frequencies.spellings]
+        self._facts = SubsetCounter(codes, sizes, frequencies.count, owners_of(frequencies))
         self._level = [-1] * len(names)
         whole = frequencies.groups_of(np.zeros(len(frequencies.count), np.int64), 1)
         self._totals = [histogram.total for histogram in whole.histograms]
@@ -61,7 +67,7 @@ class ColumnSetChecks:
         """Return whether all sets hold, or the given ones; stop at a failure."""
         return all(self._set_holds(number, chosen, levels) for number, chosen in (self.sets if sets is None else sets))
 
-    def failing(self, levels: Sequence[int]) -> list[tuple[PartialKnowledge, int, int]]:
+    def failing(self, levels: Sequence[int]) -> list[tuple[PartialKnowledge | InScenario, int, int]]:
         """List each failing part with the number of failing sets and of all sets."""
         found = []
         for number, part in enumerate(self.parts):
@@ -71,15 +77,21 @@ class ColumnSetChecks:
         return found
 
     def _set_holds(self, number: int, chosen: tuple[int, ...], levels: Sequence[int]) -> bool:
-        key = (number, chosen, tuple(levels[j] for j in chosen))
+        key = (number, chosen, tuple(levels[j] for j in chosen if j < len(levels)))
         if key not in self._answers:
             self._answers[key] = self._evaluate_set(self.parts[number], chosen, levels)
         return self._answers[key]
 
-    def _evaluate_set(self, part: PartialKnowledge, chosen: tuple[int, ...], levels: Sequence[int]) -> bool:
+    def _applies(self, number: int, chosen: tuple[int, ...]) -> bool:
+        part = self.parts[number]
+        return isinstance(part, PartialKnowledge) or part.applies(self.columns[j] for j in chosen)
+
+    def _evaluate_set(
+        self, part: PartialKnowledge | InScenario, chosen: tuple[int, ...], levels: Sequence[int]
+    ) -> bool:
         frequencies = self.problem.frequencies
         for j in chosen:
-            if self._level[j] != levels[j]:
+            if j < len(levels) and self._level[j] != levels[j]:
                 ladder = self.problem.ladders[j]
                 self._facts.columns[j] = ladder.codes[levels[j]][frequencies.codes[:, j]].astype(np.int64)
                 self._facts.sizes[j] = ladder.size(levels[j])
@@ -90,7 +102,21 @@ class ColumnSetChecks:
             return bool((found.size[there] >= part.least).all())
         index = (np.cumsum(there) - 1)[found.number]
         groups = frequencies.groups_of(index, int(there.sum())).within(self._totals)
-        return bool(part.of.assess(groups).holds.all())
+        if isinstance(part, PartialKnowledge):
+            return bool(part.of.assess(groups).holds.all())
+        verdict = part.assess_known(groups, [self.columns[j] for j in chosen])
+        return verdict is None or bool(verdict.holds.all())
+
+
+def _sets(
+    part: PartialKnowledge | InScenario, names: tuple[str, ...], columns: tuple[str, ...]
+) -> Iterable[tuple[int, ...]]:
+    """Yield the sets to examine, as positions among ``columns``."""
+    if isinstance(part, PartialKnowledge):
+        yield from part.widest(names) if part.closed_under_union else part.sets(names)
+        return
+    for known in part.sets():
+        yield tuple(sorted(columns.index(name) for name in known))
 
 
 class PartialKnowledgeEvaluator:
@@ -131,7 +157,7 @@ def evaluator_of(problem: Problem, measure: Measure) -> NodeEvaluator | PartialK
     """Return the evaluator for a problem, according to its models."""
     return (
         PartialKnowledgeEvaluator(problem, measure)
-        if partial_knowledge_models(problem.model)
+        if partial_knowledge_models(problem.model) or scenario_models(problem.model)
         else NodeEvaluator(problem, measure)
     )
 

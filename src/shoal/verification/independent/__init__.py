@@ -41,6 +41,7 @@ from shoal.verification.independent.reading import (
     is_readable,
     read_frame,
 )
+from shoal.verification.independent.scenarios import evaluate_scenario, evaluate_scenario_by_people
 
 __all__ = [
     "DEFINITIONS",
@@ -62,6 +63,8 @@ __all__ = [
     "evaluate_column_sets",
     "evaluate_column_sets_by_people",
     "evaluate_people",
+    "evaluate_scenario",
+    "evaluate_scenario_by_people",
     "has_plain_types",
     "have_same_rows",
     "is_plain_file",

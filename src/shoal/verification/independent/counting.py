@@ -163,6 +163,10 @@ def count_people_per_group(counted: pa.Table, quasi: Sequence[int], person: int)
 
 
 def _keys(counted: pa.Table, quasi: Sequence[int]) -> dict[str, pa.Array]:
+    import pyarrow as pa
+
+    if not quasi:  # all rows are one group
+        return {"k": pa.array([0] * counted.num_rows)}
     return {f"k{position}": _indices(counted.column(f"c{position}")) for position in quasi}
 
 

@@ -49,13 +49,14 @@ def evaluate_people(
     schema: Schema,
     models: Sequence[Any],
     known_rows: int | None = 1,
+    sensitive: Sequence[str] | None = None,
 ) -> TableEvaluation:
     """Evaluate the groups of a release by each model, in people.
 
     Both tables have combinations (c<position>, n). The release has the quasi-identifiers in the positions ``quasi`` and
     the number of the person in the position ``person``. The source is given where a model looks at the values of
     people; its columns are named as in the schema, its counts are the last column. Of each person, ``known_rows`` rows
-    can be linked, or all (None).
+    can be linked, or all (None). Models are about the columns ``sensitive``; without it, about all sensitive columns.
     """
     if source is None and known_rows == 1:
         return _evaluate_sizes(released, quasi, person, models)
@@ -72,7 +73,7 @@ def evaluate_people(
         if definition is None:
             evaluations.append(None)
             continue
-        evaluators = _make_evaluators(definition, model, present, source, schema)
+        evaluators = _make_evaluators(definition, model, present, source, schema, sensitive)
         evaluations.append(
             _combine_verdicts(definition, model, [evaluator(group) for evaluator in evaluators for group in groups])
         )
@@ -153,7 +154,12 @@ def evaluate_column_sets_by_people(
 
 
 def _make_evaluators(
-    definition: Definition, model: Any, present: Sequence[int], source: pa.Table | None, schema: Schema
+    definition: Definition,
+    model: Any,
+    present: Sequence[int],
+    source: pa.Table | None,
+    schema: Schema,
+    sensitive: Sequence[str] | None = None,
 ) -> list[Callable[[Sequence[int]], Verdict]]:
     """Make an evaluator of groups of people for each column of a model.
 
@@ -163,7 +169,7 @@ def _make_evaluators(
         by_size = definition.judge(model, None)
         return [lambda group: by_size(len(group), ())]
     assert source is not None
-    needed = columns_needed([model], schema.sensitive)
+    needed = columns_needed([model], schema.sensitive if sensitive is None else sensitive)
     (name,) = schema.person
     found: list[Callable[[Sequence[int]], Verdict]] = []
     # by position: a column of the source may be named like the counts

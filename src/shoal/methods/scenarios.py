@@ -1,0 +1,80 @@
+"""Methods for scenarios: which demands are implied, and who can meet the rest.
+
+A crowd of a scenario is a union of groups if the scenario's intruder knows quasi-identifiers only and every released
+row is in one group of equal labels. So a demand that is closed under union is implied if all groups meet it: nothing
+needs to be searched, and verification counts the crowds. Other demands need a method that looks at the crowds itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from shoal.bounds import Bound
+from shoal.errors import PlanError
+from shoal.methods.base import Method, Problem
+from shoal.models import AllOf, InScenario, Model, PartialKnowledge, scenario_models, without_scenarios
+from shoal.schema import Schema
+from shoal.table import Recoding
+
+
+def is_implied(part: InScenario, model: AllOf, quasi: tuple[str, ...]) -> bool:
+    """Return whether groups that meet a model meet a scenario's demand too.
+
+    ``quasi`` are the quasi-identifiers, in all of which the rows of a group are equal.
+    """
+    knowledge = part.knowledge
+    known = {*knowledge.columns, *(knowledge.further if knowledge.plus else ())}
+    if not known <= set(quasi) or not part.closed_under_union:
+        return False
+    general = [one for one in model.parts if not isinstance(one, PartialKnowledge | InScenario)]
+    if part.of_rows.sizes_only:
+        return any(one.least >= part.least for one in general if _unit(one) == _unit(part.of))
+    return part.of in general
+
+
+def _unit(model: Model) -> tuple[str, int | None]:
+    """Return what a model counts, and how many rows of a person are known."""
+    return model.counts, getattr(model, "known_rows", 1)
+
+
+def remaining_demands(model: AllOf, schema: Schema) -> tuple[InScenario, ...]:
+    """Return the demands of scenarios that groups do not imply."""
+    quasi = schema.quasi_identifiers
+    return tuple(part for part in scenario_models(model) if not is_implied(part, model, quasi))
+
+
+def require_scenarios_supported(method: Method, schema: Schema, model: AllOf) -> None:
+    """Raise before any work where a method cannot meet the scenarios."""
+    parts = scenario_models(model)
+    if not parts:
+        return
+    left = remaining_demands(model, schema) if method.forms_groups else parts
+    if not left:
+        return
+    if not method.supports_scenarios:
+        from shoal.methods import METHODS
+
+        serve = ", ".join(name for name, one in METHODS.items() if one.supports_scenarios)
+        raise PlanError(
+            "method.not-for-scenarios", method=method.name, scenario=left[0].knowledge.scenario, allowed=serve
+        )
+    method.check_scenarios(schema, model)
+
+
+def decide_recoding(method: Method, problem: Problem) -> Recoding:
+    """Let a method decide, with the demands of scenarios where they matter."""
+    return method.decide(problem_of(method, problem))
+
+
+def problem_of(method: Method, problem: Problem) -> Problem:
+    """Return the problem without demands of scenarios that are implied."""
+    parts = scenario_models(problem.model)
+    if parts and method.forms_groups and not remaining_demands(problem.model, problem.schema):
+        return replace(problem, model=without_scenarios(problem.model))
+    return problem
+
+
+def bound_of(method: Method, problem: Problem, recoding: Recoding) -> Bound | None:
+    """Return a method's lower bound; None where scenarios demand more."""
+    own = problem_of(method, problem)
+    return None if scenario_models(own.model) else method.lower_bound(own, recoding)

@@ -1,0 +1,335 @@
+"""Crowds of scenarios: two verdicts and the definition; an intruder with a list.
+
+Random tables are judged by the models, by the independent verification and by definition. Releases of every method that
+serves a scenario are attacked by somebody who has the known columns of everybody: no row is more likely than 1/k.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import shoal
+from shoal.io.engines.duckdb import DuckDBEngine
+from shoal.models import KAnonymity, LDiversity, PSensitive, Scenario, TCloseness
+from shoal.models.scenarios import Knowledge
+from shoal.schema import Column, Role, Schema, Tree
+from shoal.verification.independent import differences
+from tests.builders.people_models import MODELS as PEOPLE_MODELS
+from tests.builders.scenarios import QUASI, VALUES, holds_by_definition, judge_people, judge_rows
+from tests.reference import models as slow
+from tests.reference import scenarios as slow_scenarios
+
+NAMES = (*QUASI, "secret", "other")
+ROW_MODELS = {
+    "k": (KAnonymity(2), lambda group, table: len(group) >= 2),
+    "p": (PSensitive(2, "secret"), lambda group, table: slow.p_sensitive(group, 2)),
+    "l": (LDiversity(2, column="secret"), lambda group, table: slow.distinct_diverse(group, 2)),
+    "entropy l": (LDiversity(1.7, "entropy", column="secret"), lambda group, table: slow.entropy_diverse(group, 1.7)),
+    "recursive l": (
+        LDiversity(2, "recursive", 2, "secret"),
+        lambda group, table: slow.recursive_diverse(group, 2, 2),
+    ),
+    "t": (
+        TCloseness(0.4, column="secret"),
+        lambda group, table: slow.t_distance(group, table, slow.equal_cost) <= Fraction("0.4"),
+    ),
+    "alpha, k": (shoal.models.AlphaK(0.7, 2, "secret"), lambda group, table: slow.alpha_k(group, 0.7, 2)),
+    "delta": (
+        shoal.models.DeltaDisclosure(2, column="secret"),
+        lambda group, table: slow.delta_disclosed(group, table, 2, False),
+    ),
+    "delta of present values": (
+        shoal.models.DeltaDisclosure(0.8, "ignored", column="secret"),
+        lambda group, table: slow.delta_disclosed(group, table, 0.8, True),
+    ),
+    "beta": (
+        shoal.models.BetaLikeness(1.5, column="secret"),
+        lambda group, table: slow.beta_like(group, table, 1.5, False),
+    ),
+}
+KNOWLEDGE = [
+    Knowledge("one column", ("a",)),
+    Knowledge("two columns", ("a", "c")),
+    Knowledge("all", QUASI),
+    Knowledge("plus", ("a",), ("b", "c"), 1),
+    Knowledge("plus sensitive", ("b",), ("a", "c", "secret", "other"), 1),
+    Knowledge("any two", (), (*QUASI, "other"), 2),
+]
+LABEL = st.sampled_from(["1", "2", "*"])
+ROWS = st.lists(
+    st.tuples(LABEL, LABEL, st.sampled_from(["1", "*", None]), st.sampled_from([*VALUES, None]), st.sampled_from("mn")),
+    min_size=1,
+    max_size=14,
+)
+OWNER = st.sampled_from(["p", "q", "r", "s", "t"])
+
+
+@pytest.fixture(scope="module")
+def engine():
+    with DuckDBEngine() as opened:
+        yield opened
+
+
+@settings(max_examples=300, deadline=None)
+@given(rows=ROWS, name=st.sampled_from(sorted(ROW_MODELS)), knowledge=st.sampled_from(KNOWLEDGE))
+def test_both_verdicts_are_the_definition(rows, name, knowledge):
+    model, holds = ROW_MODELS[name]
+    found, opinion = judge_rows(rows, model, knowledge)
+
+    def of_values(group, table):
+        return holds([row["secret"] for row in group], [[row["secret"] for row in table]])
+
+    column = getattr(model, "column", None)
+    assert found.holds == holds_by_definition(rows, NAMES, knowledge, column, of_values)
+    assert differences(opinion, model, found.holds, found.effective) == [] or not found.sets
+    assert opinion.holds == found.holds
+    assert (found.fails_with is None) == found.holds == (not found.failing.any())
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    rows=st.lists(st.tuples(OWNER, ROWS.map(lambda rows: rows[0])), min_size=1, max_size=12),
+    name=st.sampled_from(sorted(PEOPLE_MODELS)),
+    knowledge=st.sampled_from(KNOWLEDGE),
+)
+def test_people_of_crowds_are_judged_by_the_definition(engine, rows, name, knowledge):
+    model, holds = PEOPLE_MODELS[name]
+    values = {"u": "a", "v": "b", "w": "c", "x": "d", None: None}
+    flat = [(owner, *row) for owner, row in rows]
+    has = {owner: {values[row[3]] for one, row in rows if one == owner} - {None} for owner, _ in rows}
+    found, opinion = judge_people(engine, flat, model, knowledge)
+
+    def of_people(group, table):
+        return holds(sorted({row["who"] for row in group}), has, sorted(has))
+
+    column = getattr(model, "column", None)
+    assert found.holds == holds_by_definition(flat, ("who", *NAMES), knowledge, column, of_people)
+    assert differences(opinion, model, found.holds, found.effective) == [] or not found.sets
+    assert opinion.holds == found.holds
+
+
+# -- an intruder with the list of everybody --------------------------------------------------------------------------
+
+TREE = {"1": ["1a", "1b"], "2": ["2a", "2b"]}
+
+
+def covers(label, value):
+    """Whether a published label can stand for a value of the tree."""
+    return label == "*" or label == value or (len(label) == 1 and value.startswith(label))
+
+
+def attack_with_list(plan, table, known):
+    """Return the highest probability of a row, by who has these columns."""
+    released = shoal.anonymize(table, plan).table
+    people = table.select(known).to_pylist()
+    rows = released.select(known).to_pylist()
+    assert len(people) == len(rows)
+
+    def fits(person, row):
+        return all(covers(row[name], person[name]) for name in known)
+
+    return max(max(row) for row in slow_scenarios.beliefs(people, rows, fits)), released
+
+
+def small_table(draw, rows):
+    values = [value for listed in TREE.values() for value in listed]
+    columns = {name: [draw(st.sampled_from(values)) for _ in range(rows)] for name in QUASI}
+    return pa.table({**columns, "secret": [draw(st.sampled_from("uvw")) for _ in range(rows)]})
+
+
+def plan_of(method, scenarios, models=(), together=False, known_to_others=False):
+    columns = {name: Column(Role.QUASI_IDENTIFIER, Tree(TREE)) for name in QUASI}
+    columns["secret"] = Column(Role.SENSITIVE, known_to_others=known_to_others)
+    return shoal.Plan(Schema(columns), models, method, scenarios=scenarios, together=together)
+
+
+SERVING = {
+    "full-domain": shoal.methods.FullDomain(),
+    "levels": shoal.methods.Levels({"a": 1, "b": 2, "c": 2}),
+    "auto": shoal.methods.Auto(),
+}
+IMPLIED = {
+    **SERVING,
+    "mondrian": shoal.methods.Mondrian(),
+    "top-down": shoal.methods.TopDown(),
+    "refine": shoal.methods.Refine(),
+    "local-suppression": shoal.methods.LocalSuppression(),
+}
+
+
+@settings(max_examples=40, deadline=None)
+@given(data=st.data(), method=st.sampled_from(sorted(SERVING)), plus=st.integers(0, 1), k=st.integers(2, 3))
+def test_nobody_with_a_list_finds_a_row(data, method, plus, k):
+    table = small_table(data.draw, data.draw(st.integers(6, 9)))
+    scenario = Scenario("register", ("a",), plus, k)
+    scenarios = (scenario,) if plus else (scenario, Scenario("others", ("b", "c"), 0, k))
+    plan = plan_of(SERVING[method], scenarios)
+    sets = [["a", "b"], ["a", "c"], ["a"]] if plus else [["a"], ["b", "c"], ["b"]]
+    try:
+        for known in sets:
+            assert attack_with_list(plan, table, known)[0] <= Fraction(1, k)
+    except shoal.InfeasibleError:
+        assert method == "levels"
+
+
+@settings(max_examples=40, deadline=None)
+@given(data=st.data(), method=st.sampled_from(sorted(IMPLIED)))
+def test_groups_imply_their_unions(data, method):
+    table = small_table(data.draw, data.draw(st.integers(6, 9)))
+    plan = plan_of(IMPLIED[method], (Scenario("register", ("a", "c"), 1, 2),), (KAnonymity(2),), together=True)
+    try:
+        for known in (["a", "c"], ["a", "b", "c"], ["b"]):
+            assert attack_with_list(plan, table, known)[0] <= Fraction(1, 2)
+    except shoal.InfeasibleError:
+        assert method == "levels"
+
+
+def test_compatible_rows_are_not_possible_rows():
+    """(2, A) has four compatible rows, of which others use up three."""
+    people = [("2", "A"), *[("2", "B")] * 3, *[("3", "A")] * 2]
+    rows = [("*", "A"), *[("2", "*")] * 3, *[("3", "A")] * 2]
+
+    def fits(person, row):
+        return all(label in ("*", value) for value, label in zip(person, row, strict=True))
+
+    assert slow_scenarios.beliefs(people, rows, fits)[0][0] == 1
+    table = pa.table({"age": [row[0] for row in rows], "zip": [row[1] for row in rows]})
+    plan = {
+        "columns": {"age": "quasi-identifier", "zip": "quasi-identifier"},
+        "together": False,
+        "scenarios": [{"name": "register", "columns": ["age", "zip"], "k": 2}],
+    }
+    found = shoal.check(table, plan=plan)
+    assert (found.holds, found.complete, found.failing_rows) == (False, True, 1)
+    loose = {**plan, "scenarios": [{**plan["scenarios"][0], "reading": "loose"}], "method": "hidden-cells"}
+    assert shoal.check(table, plan=loose).holds
+
+
+def test_hidden_cells_of_one_disease_are_a_crowd():
+    """Who knows (20, A) has two candidate rows, both HIV."""
+    rows = [("*", "A", "HIV")] * 2 + [("20", "B", "flu"), ("20", "B", "gout"), ("30", "A", "flu"), ("30", "A", "gout")]
+    table = pa.table({name: [row[j] for row in rows] for j, name in enumerate(("age", "zip", "disease"))})
+    plan = {
+        "columns": {
+            "age": "quasi-identifier",
+            "zip": "quasi-identifier",
+            "disease": {"role": "sensitive", "known_to_others": False},
+        },
+        "together": False,
+        "models": [{"name": "p-sensitive", "p": 2}],
+        "scenarios": [{"name": "register", "columns": ["age", "zip"], "k": 2}],
+    }
+    found = shoal.check(table, plan=plan)
+    assert [(model.name, model.holds, model.failing_rows) for model in found.models] == [
+        ("k-anonymity", True, 0),
+        ("p-sensitive", False, 2),
+    ]
+    assert found.models[1].facts["fails_with"] == ["age", "zip"]
+
+
+def test_a_known_sensitive_column_is_a_label():
+    """Each value of the second column is a label within the ages."""
+    rows = [("1", "u", "m"), ("1", "v", "m"), ("1", "u", "n"), ("2", "u", "m"), ("2", "v", "m")]
+    table = pa.table({name: [row[j] for row in rows] for j, name in enumerate(("age", "disease", "job"))})
+    columns = {"age": "quasi-identifier", "disease": "sensitive", "job": "sensitive"}
+    plan = {"columns": columns, "together": False, "scenarios": [{"name": "s", "columns": ["age"], "plus": 1, "k": 2}]}
+    found = shoal.check(table, plan=plan)
+    assert not found.holds
+    assert found.models[0].effective == {"k": 1}
+    columns["job"] = columns["disease"] = {"role": "sensitive", "known_to_others": False}
+    assert shoal.check(table, plan=plan).models[0].effective == {"k": 2}
+
+
+# -- releases ----------------------------------------------------------------------------------------------------
+
+
+def survey(rows=300, seed=0):
+    random = np.random.default_rng(seed)
+    return pa.table(
+        {
+            "age": random.integers(20, 60, rows),
+            "sex": random.choice(["m", "f"], rows),
+            "job": random.choice(list("abcde"), rows),
+            "vote": random.choice(["x", "y"], rows),
+            "disease": random.choice(["flu", "gout", "HIV"], rows),
+        }
+    )
+
+
+DOCUMENT = {
+    "columns": {
+        "age": {"role": "quasi-identifier", "hierarchy": {"intervals": [5, 10, 20]}},
+        "sex": "quasi-identifier",
+        "job": "quasi-identifier",
+        "vote": "quasi-identifier",
+        "disease": {"role": "sensitive", "known_to_others": False},
+    },
+    "together": False,
+    "scenarios": [
+        {"name": "register", "columns": ["age", "sex"], "plus": 1, "k": 8, "models": [{"name": "p-sensitive", "p": 2}]}
+    ],
+}
+
+
+def test_a_release_states_its_scenarios():
+    release = shoal.anonymize(survey(), DOCUMENT)
+    content = release.certificate.content
+    assert content["plan"]["scenarios"] == DOCUMENT["scenarios"]
+    assert content["plan"]["together"] is False
+    assert content["plan"]["columns"]["disease"]["known_to_others"] is False
+    assert "all quasi-identifiers together are not promised" in content["intruder"]
+    sizes, values = content["models"]
+    assert sizes["parameters"] == {"k": 8, "scenario": "register", "columns": ["age", "sex"], "plus": 1}
+    assert sizes["judged_by"] == values["judged_by"] == "the model and the gate"
+    assert sizes["effective"]["k"] >= 8
+    assert release.figures["models"][0]["facts"]["sets"] == 2
+    again = shoal.check(release.table, plan=DOCUMENT)
+    assert (again.holds, again.complete) == (True, True)
+    assert again.models[0].effective == sizes["effective"]
+
+
+def test_crowds_of_every_set_are_large_enough():
+    release = shoal.anonymize(survey(), DOCUMENT)
+    rows = release.table.to_pylist()
+    for known in (("age", "sex", "job"), ("age", "sex", "vote")):
+        for crowd in slow_scenarios.crowds(rows, known):
+            assert len(crowd) >= 8
+            assert len({rows[number]["disease"] for number in crowd}) >= 2
+
+
+def test_people_are_counted_in_crowds():
+    table = survey(600)
+    owners = pa.array([f"p{number // 3}" for number in range(600)])
+    document = {**DOCUMENT, "columns": {**DOCUMENT["columns"], "who": "person"}}
+    release = shoal.anonymize(table.append_column("who", owners), document)
+    assert [model["counts"] for model in release.figures["models"]] == ["people", "people"]
+    assert release.figures["models"][0]["holds"]
+
+
+@pytest.mark.parametrize("method", ["mondrian", "refine", "mdav"])
+def test_implied_scenarios_change_nothing(method):
+    document = {**DOCUMENT, "together": True, "models": [{"name": "k-anonymity", "k": 8}], "method": method}
+    document["scenarios"] = [{"name": "register", "columns": ["age", "sex"], "k": 8}]
+    with_scenario = shoal.anonymize(survey(), document)
+    without = shoal.anonymize(survey(), {**document, "scenarios": []})
+    assert with_scenario.table.equals(without.table)
+    assert [model["name"] for model in with_scenario.figures["models"]] == ["k-anonymity"] * 2
+
+
+def test_linked_rows_are_crowds_of_people():
+    table = survey(240)
+    owners = pa.array([f"p{number // 2}" for number in range(240)])
+    document = {
+        "columns": {**DOCUMENT["columns"], "who": "person"},
+        "models": [{"name": "trajectory-anonymity", "k": 3, "known_rows": 2}],
+        "scenarios": [{"name": "register", "columns": ["age", "sex"], "k": 4}],
+    }
+    release = shoal.anonymize(table.append_column("who", owners), document)
+    assert all(model["holds"] for model in release.figures["models"])
+    assert release.figures["models"][1]["effective"]["k"] >= 4
