@@ -1,4 +1,4 @@
-"""Releases judged in scenarios: by the models, independently, by definition."""
+"""Releases judged in scenarios, by both verifications and by definition."""
 
 from __future__ import annotations
 
@@ -80,4 +80,3 @@ def holds_by_definition(rows, names, knowledge, column, holds):
         if column not in known
         for crowd in slow.crowds(dicts, known)
     )
-

@@ -1,4 +1,4 @@
-"""Crowds of scenarios: two verdicts and the definition; an intruder with a list.
+"""Crowds of scenarios, and an intruder with a list of everybody.
 
 Random tables are judged by the models, by the independent verification and by definition. Releases of every method that
 serves a scenario are attacked by somebody who has the known columns of everybody: no row is more likely than 1/k.
@@ -120,12 +120,12 @@ TREE = {"1": ["1a", "1b"], "2": ["2a", "2b"]}
 
 
 def covers(label, value):
-    """Whether a published label can stand for a value of the tree."""
+    """Return whether a published label can stand for a value."""
     return label == "*" or label == value or (len(label) == 1 and value.startswith(label))
 
 
 def attack_with_list(plan, table, known):
-    """Return the highest probability of a row, by who has these columns."""
+    """Return the highest probability of a row for an intruder with a list."""
     released = shoal.anonymize(table, plan).table
     people = table.select(known).to_pylist()
     rows = released.select(known).to_pylist()
@@ -143,10 +143,10 @@ def small_table(draw, rows):
     return pa.table({**columns, "secret": [draw(st.sampled_from("uvw")) for _ in range(rows)]})
 
 
-def plan_of(method, scenarios, models=(), together=False, known_to_others=False):
+def plan_of(method, scenarios, models=(), jointly=False, known_to_others=False):
     columns = {name: Column(Role.QUASI_IDENTIFIER, Tree(TREE)) for name in QUASI}
     columns["secret"] = Column(Role.SENSITIVE, known_to_others=known_to_others)
-    return shoal.Plan(Schema(columns), models, method, scenarios=scenarios, together=together)
+    return shoal.Plan(Schema(columns), models, method, scenarios=scenarios, together=jointly)
 
 
 SERVING = {
@@ -165,7 +165,7 @@ IMPLIED = {
 
 @settings(max_examples=40, deadline=None)
 @given(data=st.data(), method=st.sampled_from(sorted(SERVING)), plus=st.integers(0, 1), k=st.integers(2, 3))
-def test_nobody_with_a_list_finds_a_row(data, method, plus, k):
+def test_a_list_of_everybody_identifies_no_row(data, method, plus, k):
     table = small_table(data.draw, data.draw(st.integers(6, 9)))
     scenario = Scenario("register", ("a",), plus, k)
     scenarios = (scenario,) if plus else (scenario, Scenario("others", ("b", "c"), 0, k))
@@ -182,7 +182,7 @@ def test_nobody_with_a_list_finds_a_row(data, method, plus, k):
 @given(data=st.data(), method=st.sampled_from(sorted(IMPLIED)))
 def test_groups_imply_their_unions(data, method):
     table = small_table(data.draw, data.draw(st.integers(6, 9)))
-    plan = plan_of(IMPLIED[method], (Scenario("register", ("a", "c"), 1, 2),), (KAnonymity(2),), together=True)
+    plan = plan_of(IMPLIED[method], (Scenario("register", ("a", "c"), 1, 2),), (KAnonymity(2),), jointly=True)
     try:
         for known in (["a", "c"], ["a", "b", "c"], ["b"]):
             assert attack_with_list(plan, table, known)[0] <= Fraction(1, 2)
@@ -212,7 +212,7 @@ def test_compatible_rows_are_not_possible_rows():
 
 
 def test_hidden_cells_of_one_disease_are_a_crowd():
-    """Who knows (20, A) has two candidate rows, both HIV."""
+    """The two candidate rows of (20, A) are both HIV."""
     rows = [("*", "A", "HIV")] * 2 + [("20", "B", "flu"), ("20", "B", "gout"), ("30", "A", "flu"), ("30", "A", "gout")]
     table = pa.table({name: [row[j] for row in rows] for j, name in enumerate(("age", "zip", "disease"))})
     plan = {

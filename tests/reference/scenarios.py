@@ -1,4 +1,4 @@
-"""Crowds of scenarios and beliefs of an intruder with a list, by definition."""
+"""Crowds of scenarios, and beliefs of an intruder with a list."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def crowds(rows: Sequence[Mapping[str, Any]], known: Collection[str]) -> list[li
 def beliefs(people: Sequence[Any], rows: Sequence[Any], fits: Callable[[Any, Any], bool]) -> list[list[Fraction]]:
     """Return the probability of every row for every person.
 
-    All assignments of everybody to a row of their own that fit are equally likely. Assignments are counted by the rows that
-    are taken: of the first people, and of the last.
+    All assignments of everybody to a row of their own that fit are equally likely. They are counted by the rows that
+    are taken: by the first people, and by the last.
     """
     size = len(people)
     edges = [[row for row in range(size) if fits(person, rows[row])] for person in people]

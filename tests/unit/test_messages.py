@@ -91,7 +91,20 @@ def test_messages_differ_between_languages():
 
 
 def test_locations_are_sections_of_a_plan():
-    sections = {"source", "columns", "models", "keys", "method", "output", "engine", "seed", "recipient", "review"}
+    sections = {
+        "source",
+        "columns",
+        "models",
+        "keys",
+        "scenarios",
+        "together",
+        "method",
+        "output",
+        "engine",
+        "seed",
+        "recipient",
+        "review",
+    }
     for code, message in CATALOGUES["en"].items():
         where = message.get("where", [])
         assert not where or where[0] in sections, code

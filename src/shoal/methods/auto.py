@@ -18,7 +18,7 @@ from typing_extensions import override
 from shoal.bounds import Bound
 from shoal.errors import InfeasibleError, PlanError, ShoalError
 from shoal.methods.base import Method, Problem, Quality
-from shoal.methods.scenarios import bound_of, decide_recoding, require_scenarios_supported
+from shoal.methods.scenarios import bound_recoded_loss, decide_recoding, require_scenarios_supported
 from shoal.methods.time_limits import with_time_limit
 from shoal.models import AllOf, partial_knowledge_models, without_scenarios
 from shoal.runtime.search_clock import now
@@ -228,7 +228,7 @@ class Auto(Method):
         assert isinstance(facts, AutoFacts)
         if not isinstance(recoding, ByLevel):
             candidates = self.candidates_for(problem.model)
-            return bound_of(next(one for one in candidates if one.name == facts.chosen), problem, recoding)
+            return bound_recoded_loss(next(one for one in candidates if one.name == facts.chosen), problem, recoding)
         from shoal.methods.local.lower_bounds import all_levels, bound_cells, bound_recoding
 
         if partial_knowledge_models(problem.model):

@@ -1,4 +1,4 @@
-"""Methods for scenarios: which demands are implied, and who can meet the rest.
+"""Demands of scenarios: implied by groups, or left to the method.
 
 A crowd of a scenario is a union of groups if the scenario's intruder knows quasi-identifiers only and every released
 row is in one group of equal labels. So a demand that is closed under union is implied if all groups meet it: nothing
@@ -74,7 +74,7 @@ def problem_of(method: Method, problem: Problem) -> Problem:
     return problem
 
 
-def bound_of(method: Method, problem: Problem, recoding: Recoding) -> Bound | None:
+def bound_recoded_loss(method: Method, problem: Problem, recoding: Recoding) -> Bound | None:
     """Return a method's lower bound; None where scenarios demand more."""
     own = problem_of(method, problem)
     return None if scenario_models(own.model) else method.lower_bound(own, recoding)

@@ -157,7 +157,7 @@ class InScenario(Model):
 
     @property
     def known_rows(self) -> int | None:
-        """The number of rows of a person that can be known and linked; None for all."""
+        """The number of a person's rows that can be linked; None for all."""
         known: int | None = getattr(self.of, "known_rows", 1)
         return known
 
@@ -201,6 +201,10 @@ class InScenario(Model):
         self.of.check(domains)
 
     @override
+    def require_harmless_support(self, domains: tuple[Domain, ...]) -> None:
+        self.of.require_harmless_support(domains)
+
+    @override
     def superset_rules(
         self, domains: tuple[Domain, ...], totals: Sequence[npt.NDArray[np.int64]], *, whole: bool
     ) -> list[tuple[int, Rule]] | None:
@@ -235,7 +239,7 @@ def without_scenarios(model: AllOf) -> AllOf:
 
 @dataclass(frozen=True)
 class Scenario(Validated):
-    """What one kind of intruder knows together, and what must hold against him.
+    """Columns that one kind of intruder knows, and demands on the crowds.
 
     Attributes
     ----------
@@ -315,17 +319,17 @@ class Scenario(Validated):
 
 
 def bind_scenarios(
-    models: Sequence[Model], scenarios: Sequence[Scenario], quasi: Columns, sensitive: Columns, *, together: bool
+    models: Sequence[Model], scenarios: Sequence[Scenario], quasi: Columns, sensitive: Columns, *, jointly: bool
 ) -> tuple[Model, ...]:
     """Apply the models of a plan and of its scenarios.
 
-    With ``together``, the plan's models bind all quasi-identifiers together, and a scenario adds its own. Without it,
+    With ``jointly``, the plan's models bind all quasi-identifiers together, and a scenario adds its own. Without it,
     they bind the crowds of each scenario instead, unless the scenario replaces them. Models with ``known``, and those
     of linked rows, remain unchanged. ``quasi`` and ``sensitive`` are as in :meth:`Scenario.bind`.
     """
     if len({scenario.name for scenario in scenarios}) < len(scenarios):
         raise PlanError("scenarios.name-twice")
-    if together:
+    if jointly:
         bound, general = list(models), []
     else:
         bound = [model for model in models if isinstance(model, PartialKnowledge) or model.requires_people]
@@ -393,9 +397,11 @@ def assess_scenario(frequencies: FrequencySet, part: InScenario) -> ScenarioVerd
     labels = label_columns(frequencies)
     assessed = frequencies
     if part.by_size:  # other histograms are not needed
-        kept = [s for s, domain in enumerate(frequencies.domains) if domain.people is not None]
+        person_columns = [s for s, domain in enumerate(frequencies.domains) if domain.people is not None]
         assessed = replace(
-            frequencies, domains=tuple(frequencies.domains[s] for s in kept), secrets=frequencies.secrets[:, kept]
+            frequencies,
+            domains=tuple(frequencies.domains[s] for s in person_columns),
+            secrets=frequencies.secrets[:, person_columns],
         )
     failing, fails_with, sets = np.zeros(len(frequencies.count), np.bool_), None, 0
     worst: list[Assessment] = []

@@ -31,7 +31,7 @@ from shoal.io.engines.base import (
 )
 from shoal.methods import Method, Problem
 from shoal.methods.compile_notice import notify_compiling, report_compiling
-from shoal.methods.scenarios import bound_of, decide_recoding
+from shoal.methods.scenarios import bound_recoded_loss, decide_recoding
 from shoal.models import partial_knowledge_models, scenario_models
 from shoal.plan.plan import Plan
 from shoal.plan.saved_recoding import LOCAL_RECODING_MESSAGE, saved_recoding
@@ -415,7 +415,7 @@ def decide(
     found = _decide_in_memory(engine, canonical, problem, plan, timer, prepared.pseudonyms)
     if bounded and plan.method.reveals_source:
         with timer("bounding"), notify_compiling(plan.method, timer.progress):
-            found = replace(found, bound=bound_of(plan.method, problem, found.recoding))
+            found = replace(found, bound=bound_recoded_loss(plan.method, problem, found.recoding))
     return replace(
         found,
         origin=table,

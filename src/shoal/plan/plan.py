@@ -373,7 +373,7 @@ class Plan(Displayable, Validated):
         required = bind_keys(self.models, self.keys)
         if self.scenarios or not self.together:
             quasi, sensitive = self.schema.quasi_identifiers, self.schema.sensitive_known_to_others
-            required = bind_scenarios(self.models, self.scenarios, quasi, sensitive, together=self.together)
+            required = bind_scenarios(self.models, self.scenarios, quasi, sensitive, jointly=self.together)
         parts = (*required, *(model for model in self.method.promises if model not in required))
         return combine(parts) if parts or self.method.needs_model else AllOf()
 

@@ -225,7 +225,7 @@ def _published(output: Mapping[str, Any]) -> PublishedFile | PublishedTable:
 
 
 def intruder_of(model: AllOf, wildcard: str | None) -> str | None:
-    """Describe the intruder that models cover; None for one who knows all."""
+    """Describe the intruder that models cover; None for full knowledge."""
     if wildcard is not None or partial_knowledge_models(model):
         return INTRUDER_WITHOUT_LIST
     return INTRUDER_OF_SCENARIO if model.parts and not without_scenarios(model).parts else None

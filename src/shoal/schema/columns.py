@@ -212,7 +212,7 @@ class Schema(Validated):
 
     @property
     def sensitive_known_to_others(self) -> tuple[str, ...]:
-        """Names of the sensitive columns that an intruder may know of somebody."""
+        """Names of the sensitive columns that an intruder may know."""
         return tuple(name for name in self.sensitive if self.columns[name].known_to_others)
 
     @property

@@ -1,4 +1,4 @@
-"""Full-domain recoding for an intruder with partial knowledge, or scenarios.
+"""Full-domain recoding for partial knowledge and for scenarios.
 
 A node is feasible if every set of columns that the intruder may know meets its model. At levels that are the same for
 all rows nothing is hidden, so the rows that match a person are those of the group. Smaller sets follow from larger
@@ -48,7 +48,9 @@ class ColumnSetChecks:
         # sensitive columns, which scenarios may know, follow the quasi-identifiers; they have one level
         self.columns = (*names, *(part.written.name for part in frequencies.spellings))
         self.sets = [
-            (number, chosen) for number, part in enumerate(self.parts) for chosen in _sets(part, names, self.columns)
+            (number, chosen)
+            for number, part in enumerate(self.parts)
+            for chosen in _positions_of_sets(part, names, self.columns)
         ]
         # single columns are cheap to check, and if one fails, all sets with it fail
         singles = {(number, (j,)) for number, chosen in self.sets for j in chosen}
@@ -108,7 +110,7 @@ class ColumnSetChecks:
         return verdict is None or bool(verdict.holds.all())
 
 
-def _sets(
+def _positions_of_sets(
     part: PartialKnowledge | InScenario, names: tuple[str, ...], columns: tuple[str, ...]
 ) -> Iterable[tuple[int, ...]]:
     """Yield the sets to examine, as positions among ``columns``."""

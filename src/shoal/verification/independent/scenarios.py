@@ -44,7 +44,7 @@ def evaluate_scenario(
         return judge(counts, columns, [part.of]).evaluations[0]
 
     ignores_absent = getattr(part.of, "absent", "fails") == "ignored"  # a union can give a value a small share
-    return _evaluate_sets(part.of, part, evaluate, unites=part.of.name in BUILT_IN_DEFINITIONS and not ignores_absent)
+    return _evaluate_sets(part.of, part, evaluate, closed=part.of.name in BUILT_IN_DEFINITIONS and not ignores_absent)
 
 
 def evaluate_scenario_by_people(
@@ -66,12 +66,12 @@ def evaluate_scenario_by_people(
         left = [name for name in schema.sensitive if name not in known]
         if not _is_about(model, left):
             return None
-        places = [positions[name] for name in known]
-        found = evaluate_people(counted, source, places, person, schema, [model], part.of.known_rows, left)
+        chosen = [positions[name] for name in known]
+        found = evaluate_people(counted, source, chosen, person, schema, [model], part.of.known_rows, left)
         return found.evaluations[0]
 
     distinct = model.name == "l-diversity" and model.kind == "distinct"
-    return _evaluate_sets(model, part, evaluate, unites=distinct or model.name in UNITING_FOR_PEOPLE)
+    return _evaluate_sets(model, part, evaluate, closed=distinct or model.name in UNITING_FOR_PEOPLE)
 
 
 def _is_about(model: Any, sensitive: Sequence[str]) -> bool:
@@ -80,14 +80,14 @@ def _is_about(model: Any, sensitive: Sequence[str]) -> bool:
 
 
 def _evaluate_sets(
-    model: Any, part: Any, evaluate: Callable[[Sequence[str]], ModelEvaluation | None], *, unites: bool
+    model: Any, part: Any, evaluate: Callable[[Sequence[str]], ModelEvaluation | None], *, closed: bool
 ) -> ModelEvaluation | None:
     """Evaluate a model on every set that matters, and take the worst."""
     definition = DEFINITIONS.get(model.name)
     if definition is None:
         return None
     named, further, plus = part.knowledge.columns, part.knowledge.further, part.knowledge.plus
-    wanted = _maximal_sets(named, further, plus) if unites else _all_sets(named, further, plus)
+    wanted = _maximal_sets(named, further, plus) if closed else _all_sets(named, further, plus)
     found = [evaluation for known in wanted if (evaluation := evaluate(known)) is not None]
     return merge_model_evaluations(definition, model, found) if found else ModelEvaluation(True, {})
 
