@@ -10,7 +10,6 @@ from shoal import __version__
 from shoal.io.engines import runs_on_spark
 from shoal.io.engines.base import Engine, Source
 from shoal.io.formats.csv_dialect import CsvFormat, detect
-from shoal.models import partial_knowledge_models
 from shoal.pipeline.decide import Decided, StepTimer
 from shoal.plan.plan import Plan, plain
 from shoal.results.external import intruder_of
