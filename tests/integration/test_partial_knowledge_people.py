@@ -23,7 +23,8 @@ from shoal.schema import Column, Flat, Role, Schema
 from shoal.table import read_frequency_set
 from shoal.table.people import number_people
 from shoal.verification.independent import differences
-from shoal.verification.verify import _count_source_labels, _evaluate_people_again, check_relation, read_source_people
+from shoal.verification.original import count_source_labels
+from shoal.verification.verify import _evaluate_people_again, check_relation, read_source_people
 from tests.builders.people_models import MODELS
 from tests.builders.people_models import SCHEMA as ONE_COLUMN
 from tests.reference import known as slow
@@ -83,7 +84,7 @@ def evaluate_both_ways(engine, rows, part):
     counted = engine.frequencies(released, positions)
     found = check_relation(engine, released, SCHEMA, model, None, counted, frequencies, labels)
     everybody = read_source_people(engine, numbered, SCHEMA, model)
-    own = _evaluate_people_again(counted, released, SCHEMA, model, everybody, _count_source_labels(frequencies, labels))
+    own = _evaluate_people_again(counted, released, SCHEMA, model, everybody, count_source_labels(frequencies, labels))
     return found.models[0], own.evaluations[0]
 
 
