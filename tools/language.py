@@ -85,6 +85,7 @@ CONTRACTS = {
     "src/shoal/methods/microaggregation/facts.py": {"most_groups_possible"},
     "src/shoal/methods/patterns/pattern_set.py": {"most", "shown"},
     "src/shoal/plan/plan.py": {"together"},
+    "src/shoal/results/certificate.py": {"together"},
 }
 """Names that are contracts with users, by file."""
 ALLOWED_NAMES = frozenset({"at_most", "most_common"})

@@ -6,6 +6,7 @@ serves a scenario are attacked by somebody who has the known columns of everybod
 
 from __future__ import annotations
 
+import json
 from fractions import Fraction
 
 import numpy as np
@@ -279,7 +280,7 @@ DOCUMENT = {
 
 def test_a_release_states_its_scenarios():
     release = shoal.anonymize(survey(), DOCUMENT)
-    content = release.certificate.content
+    content = json.loads(release.certificate.to_json())
     assert content["plan"]["scenarios"] == DOCUMENT["scenarios"]
     assert content["plan"]["together"] is False
     assert content["plan"]["columns"]["disease"]["known_to_others"] is False
