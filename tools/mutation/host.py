@@ -14,6 +14,7 @@ import importlib
 import json
 import os
 import pkgutil
+import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -78,7 +79,8 @@ class Host:
 
         for module in pkgutil.walk_packages(shoal.__path__, "shoal."):
             if not module.name.endswith("__main__"):
-                with contextlib.suppress(ImportError):
+                with contextlib.suppress(ImportError), warnings.catch_warnings():
+                    warnings.simplefilter("ignore", DeprecationWarning)  # of modules under their old names
                     importlib.import_module(module.name)
         self._tracer.stop()
         del os.environ[TRACE_VARIABLE]
