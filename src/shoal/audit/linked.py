@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from shoal.audit.find_links import find_links, is_row_key, is_unique, list_tables
 from shoal.errors import PlanError, TableError
+from shoal.formatting import number
 from shoal.io.engines.base import UTC, Source
 from shoal.io.formats.csv_dialect import CsvFormat
 from shoal.plan.coerce import ColumnsLike, EngineLike, as_engine, as_names
@@ -133,7 +134,7 @@ class AuditedTable:
     def __str__(self) -> str:
         refers = "is the root" if self.refers_to is None else f"refers to {self.refers_to} by {self.by}"
         keys = f" Not known, as row keys: {', '.join(self.row_keys)}." if self.row_keys else ""
-        return f"{self.name} ({self.rows:,} rows) {refers}; known: {', '.join(self.known) or 'nothing'}.{keys}"
+        return f"{self.name} ({number(self.rows)} rows) {refers}; known: {', '.join(self.known) or 'nothing'}.{keys}"
 
 
 @dataclass(frozen=True, repr=False)

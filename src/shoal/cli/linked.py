@@ -40,6 +40,9 @@ Ignored = Annotated[
     typer.Option("--ignore", help="With linked tables, columns that nobody knows: table.column; may be repeated."),
 ]
 
+DEFAULT_CROWD_SIZE = 5
+"""Smallest number of people in a crowd, if no model requires one."""
+
 
 def audit_files(
     table: Path | None,
@@ -96,17 +99,16 @@ def _split(link: str) -> tuple[Path, str]:
 
 
 def _group_size(models: Sequence[str]) -> int:
-    """Return the k of the models; five without one."""
+    """Return the group size that the models require; five without one."""
     from shoal.errors import PlanError
-    from shoal.models import KAnonymity
+    from shoal.models import size_of_groups
     from shoal.plan.coerce import as_models
 
-    k = 5
-    for model in as_models(list(models)) if models else ():
-        if not isinstance(model, KAnonymity):
+    chosen = as_models(list(models)) if models else ()
+    for model in chosen:
+        if not model.sizes_only:
             raise PlanError("linked.model-not-possible", model=model.name)
-        k = model.k
-    return k
+    return size_of_groups(chosen, DEFAULT_CROWD_SIZE)
 
 
 def _knowledge(words: Sequence[str]) -> Knowledge:
