@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
@@ -77,7 +78,7 @@ def test_attack_by_names_without_a_plan(second):
 def test_attack_prints_counts_and_row_numbers(second, external):
     run = shoal("attack", second, "--plan", PLAN, "--external", external, "--fraction", "0.1")
     assert "rows 1, 3 of the external table" in run.stdout
-    assert "at most 50%" in run.stdout
+    assert re.search(r"knows that a person is in\W+the table\W+50%|the table │ +50%", run.stdout)
     assert not any(secret in run.stdout for secret in ("Rick", "Cancer", "14246", "America"))
 
 

@@ -214,8 +214,8 @@ def test_stopped_search_gives_its_lower_bound() -> None:
     search = SearchFacts(optimal=False, loss=0.5, lower_bound=0.25)
     sentence = method_sentence({"name": "full-domain", "parameters": {}}, search)
     assert "lose least" not in sentence
-    assert "lose 0.5" in sentence
-    assert "none lose less than 0.25" in sentence
+    assert "loses 0.5" in sentence
+    assert "none loses less than 0.25" in sentence
     answer = Release(None, None, facts=search).to_dict()
     assert (answer["optimal"], answer["lower_bound"]) == (False, 0.25)
     assert [warning["code"] for warning in answer["warnings"]] == ["not-optimal"]

@@ -256,6 +256,6 @@ def test_progress_by_callback_terminal_and_notebook(capsys, monkeypatch):
 def test_release_explains_its_loss(release):
     found = release.explain(FRAME, time_limit=0.001)
     assert found.loss == pytest.approx(release.utility["ncp"])
-    assert f"{found.loss:.4g}" in repr(found)
+    assert f"{found.loss:.2f}" in repr(found)
     with pytest.raises(shoal.PlanError, match="knows its plan"):
         dataclasses.replace(release, plan=None).explain(FRAME)

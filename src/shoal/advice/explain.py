@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.advice.try_methods import SAMPLE_ROWS
 from shoal.errors import PlanError, ShoalError
-from shoal.formatting import number
+from shoal.formatting import counted, fixed, number
 from shoal.io.engines import open_engine
 from shoal.io.engines.base import Source
 from shoal.io.engines.spark_shared_session import shared_spark_session
@@ -113,18 +113,21 @@ class Explanation(Displayable):
     def summary(self) -> Summary:
         """Summarize the loss, and the loss with each change."""
         of = "a sample of " if self.sampled else ""
-        lost = f"no release: {self.why}" if self.loss is None else f"the loss (ncp) is {number(self.loss)}"
-        sentences = [f"As the plan stands, on {of}{number(self.rows)} rows: {lost}."]
-        if self.advice is not None:
-            sentences.append(f"What would help most: {self.advice}.")
+        lost = f"no release: {self.why}" if self.loss is None else f"the loss (ncp) is {fixed(self.loss, 2)}."
+        sentences = [f"As the plan stands, on {of}{number(self.rows)} rows: {lost}"]
+        if self.advice is not None and self.advice.loss is not None:
+            sentences.append(f"What helps most: {self.advice}, the loss is {fixed(self.advice.loss, 2)}.")
         if self.untried:
-            sentences.append(f"{number(self.untried)} changes were not tried: the time was over.")
-        rows = [
-            (str(cost), "no release" if cost.loss is None else number(cost.loss))
-            for cost in (*self.without, *self.with_)
-        ]
+            sentences.append(f"{counted(self.untried, 'change')} not tried: the time was over (time_limit).")
+        rows = [(str(cost), self._loss_text(cost)) for cost in (*self.without, *self.with_)]
         grids = [Grid("The loss with one thing changed", ("change", "loss"), rows)] if rows else []
         return Summary("What the loss comes from", (), sentences, grids)
+
+    def _loss_text(self, cost: Cost) -> str:
+        if cost.loss is None:
+            return "no release"
+        change = "" if self.loss is None else f" ({fixed(cost.loss - self.loss, 2, signed=True)})"
+        return fixed(cost.loss, 2) + change
 
     def to_dict(self) -> dict[str, Any]:
         """Return the explanation for JSON."""

@@ -55,6 +55,8 @@ DEFAULT_METHODS = ("full-domain", "top-down", "mondrian", "refine", "mdav", "k-f
 
 COLUMNS = ("method", "k", "parameters", "loss", "risk", "highest risk", "groups", "rows left out", "seconds", "mark")
 """Columns of the table of trials."""
+NARROW_COLUMNS = ("method", "k", "parameters", "loss", "risk", "seconds", "mark")
+"""Columns where there is little room: terminal and notebook."""
 
 
 @dataclass(frozen=True)
@@ -164,16 +166,16 @@ class Exploration(Displayable):
 
     def summary(self) -> Summary:
         """Summarize loss and risk as a chart and a table."""
-        cells = (0, 1, 2, 3, 4, 8, 9)
-        rows = [
-            (position + 1, *(trial.row(self.measure)[cell] for cell in cells))
-            for position, trial in enumerate(self.trials)
-        ]
-        columns = ("", *(COLUMNS[cell] for cell in cells))
         sentences = [f"Chosen, of least loss: {self.chosen.label}."] if self.chosen else ["No trial meets the models."]
         sentences += [f"{trial.method} ({trial.outcome}): {trial.why}" for trial in self.trials if trial.why]
-        grid = Grid(f"Loss ({self.measure}) against risk", columns, rows)
+        grid = self.grid().select(*NARROW_COLUMNS)
+        grid = grid.insert(0, "", range(1, len(self.trials) + 1))
         return Summary("Methods and parameters side by side", (), sentences, [grid], self._picture())
+
+    def grid(self) -> Grid:
+        """Return all trials as a table."""
+        rows = [trial.row(self.measure) for trial in self.trials]
+        return Grid(f"Loss ({self.measure}) against risk", COLUMNS, rows)
 
     def _picture(self) -> str:
         from shoal.report.scatter import scatter
@@ -204,8 +206,7 @@ class Exploration(Displayable):
         """
         from shoal.report.scatter import exploration_page
 
-        rows = [["" if cell is None else cell for cell in trial.row(self.measure)] for trial in self.trials]
-        return Page(exploration_page(self._points(), self.measure, COLUMNS, rows, models or "those of the plan"))
+        return Page(exploration_page(self._points(), self.measure, self.grid(), models or "those of the plan"))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the exploration for JSON."""

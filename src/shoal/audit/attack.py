@@ -23,7 +23,7 @@ from shoal.models import Model, size_of_groups, without_scenarios
 from shoal.pipeline import run as pipeline
 from shoal.plan.coerce import ColumnLike, ColumnsLike, EngineLike, ModelsLike, as_models, as_names
 from shoal.plan.plan import Plan
-from shoal.render import Displayable, Grid, Summary
+from shoal.render import Displayable, Grid, Marked, Summary
 from shoal.risk.attacks import AttackResult, background_knowledge, homogeneity, inference, similarity
 from shoal.risk.attacks_audits import audit_extremes, audit_grid, audit_intersection, audit_locality, row_column
 from shoal.risk.attacks_distance import distance_linkage
@@ -61,20 +61,22 @@ class Attacks(Displayable):
 
     def summary(self) -> Summary:
         """Summarize exposure by attack, and the baseline without the table."""
-        rows = [
-            (
-                result.name,
-                f"{result.learns} of {result.column}" if result.column else result.learns,
-                f"{number(result.people)} {result.counts}",
-                result.exposed,
-                percent(result.share),
-                number(result.baseline, 6),
-            )
-            for result in self.results
-        ]
         figures = (("rows", self.rows), ("groups", self.groups), ("rows in the smallest", self.smallest_group))
+        sentences = []
+        if self.people is not None:
+            sentences.append(
+                f"{number(self.people.exposed)} of {number(self.people.total)} people have rows in groups of fewer "
+                f"than {number(self.people.least)} people. Attacks on rows below take every row for a person."
+            )
+        if self.facts is not None:
+            sentences.append(self.facts.sentence())
+        for result in self.results:
+            if result.rows:
+                listed = ", ".join(map(str, result.rows[:20])) + (", ..." if len(result.rows) > 20 else "")
+                sentences.append(f"Exposed to {result.disclosure}: rows {listed} of the external table.")
         columns = ("attack", "learns", "attacked", "exposed", "share", "guessed without")
-        return Summary("What an intruder would learn", figures, (), [Grid("Attacks", columns, rows)])
+        grid = Grid("What an intruder learns", columns, [_attack_cells(result) for result in self.results])
+        return Summary("What an intruder would learn", figures, sentences, [grid])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the results for JSON."""
@@ -86,6 +88,22 @@ class Attacks(Displayable):
             "attacks": [result.to_dict() for result in self.results],
             **({} if self.facts is None else {"facts": self.facts.to_dict()}),
         }
+
+
+def _attack_cells(result: AttackResult) -> tuple[object, ...]:
+    if not result.people:  # such as a part of the table that could not be published at all
+        return (result.name, "nothing to attack", 0, None, None, None)
+    exposed = Marked(
+        result.exposed, "bad" if result.exposed > result.baseline else "mixed" if result.exposed else "good"
+    )
+    return (
+        result.name,
+        result.disclosure,
+        f"{number(result.people)} {result.counts}",
+        exposed,
+        percent(result.share),
+        round(result.baseline, 1),
+    )
 
 
 @shared_spark_session()

@@ -54,30 +54,35 @@ class Comparison(Displayable):
     def summary(self) -> Summary:
         """Summarize distances, errors of queries and accuracy."""
         rows = [(name, fixed(one.variation, 3), fixed(one.divergence, 3)) for name, one in self.columns.items()]
+        sentences = [f"{number(self.released)} of {number(self.rows)} rows are released."]
         if self.pairs is not None:
             pairs = self.pairs
-            rows.append((f"mean of {number(pairs.pairs)} pairs", fixed(pairs.mean_variation, 3),
-                         fixed(pairs.mean_divergence, 3)))  # fmt: skip
-        sentences = [
-            f"A model that tells the tables apart is {fixed(self.propensity.ratio, 1)} times as good as chance (pMSE).",
-            f"Range queries are wrong by {percent(self.queries.median)} in the median, {percent(self.queries.mean)} "
-            "on average.",
-        ]
+            mean = (fixed(pairs.mean_variation, 3), fixed(pairs.mean_divergence, 3))
+            rows.append((f"mean of {number(pairs.pairs)} pairs", *mean))
+            sentences.append(
+                f"Association of columns (Cramér's V) moved by {fixed(pairs.mean_association_change, 3)} on average, "
+                f"by {fixed(pairs.highest_association_change, 3)} at most."
+            )
         if self.numeric is not None:
             bound = "" if self.numeric.aligned else "at least "
             sentences.append(
                 f"Numbers: SSE/SST {bound}{fixed(self.numeric.sse_sst, 4)}, IL1s {bound}{fixed(self.numeric.il1s, 4)}."
             )
+        sentences += [
+            f"A model that tells the tables apart is {fixed(self.propensity.ratio, 1)} times as good as chance (pMSE "
+            f"{fixed(self.propensity.pmse, 4)} of at most {fixed(self.propensity.worst, 4)}).",
+            f"Range queries are wrong by {percent(self.queries.median)} in the median, {percent(self.queries.mean)} on "
+            "average.",
+        ]
         for one in self.accuracy:
             sentences.append(
                 f"Predicting {one.target} by {one.classifier}: {percent(one.released)} right when trained on the "
-                "release, "
-                f"{percent(one.original)} on the original, {percent(one.majority)} by naming the most frequent class."
+                f"release, {percent(one.original)} on the original, {percent(one.majority)} by naming the most "
+                "frequent class."
             )
         columns = ("column", "total variation", "divergence (nats)")
         grid = Grid("How far distributions moved", columns, rows)
-        return Summary("The release beside its original", (("rows", self.rows), ("released", self.released)), sentences,
-                     [grid])  # fmt: skip
+        return Summary("The release beside its original", (), sentences, [grid])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison for JSON."""

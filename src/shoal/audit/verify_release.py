@@ -23,7 +23,7 @@ from shoal.io.publish import certificate_of, report_of, sha256_of, size_of
 from shoal.models import partial_knowledge_models
 from shoal.pipeline.check import check
 from shoal.plan.plan import Plan
-from shoal.render.summary import Displayable, Grid, Summary
+from shoal.render import Displayable, Grid, Summary
 from shoal.results.public_plan import public_plan
 from shoal.results.saved_table import sorted_rows_digest
 from shoal.results.signatures import (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,13 +11,9 @@ import typer
 
 from shoal.cli.linked import Ignored, Knows, Links, Root, Tables, audit_files, show_audit
 from shoal.cli.options import TABLES, EngineName, Master, settings_of
-from shoal.formatting import fixed, format_value, number, percent
 
 if TYPE_CHECKING:
-    from shoal.audit.assess import RiskAssessment
     from shoal.plan.plan import Plan
-    from shoal.risk.attacks import AttackResult
-    from shoal.risk.attacks_facts import FactsNeeded
     from shoal.schema import Schema
 
 NAMES = "Column names, separated by commas; may be repeated."
@@ -106,7 +102,7 @@ def attack(
     from shoal.audit.assess import assess
     from shoal.audit.attack import attack as run
     from shoal.cli.check import names_of
-    from shoal.cli.console import output, progress
+    from shoal.cli.console import print_summary, progress
     from shoal.io.engines.spark_shared_session import shared_spark_session
 
     audit = audit_files(table, root, link, tables, knows, ignore, names_of(sensitive), None, missing)
@@ -130,15 +126,8 @@ def attack(
     if as_json:
         print(json.dumps({**attacks.to_dict(), "risk": risk.to_dict()}))
         return
-    if attacks.people is not None:
-        found = attacks.people
-        output.print(
-            f"{format_value(found.exposed)} of {format_value(found.total)} people have rows in groups of fewer than "
-            f"{format_value(found.least)} people. Attacks on rows below take every row for a person."
-        )
-    if attacks.facts is not None:
-        output.print(_facts_line(attacks.facts))
-    _show(attacks.results, risk)
+    print_summary(risk.summary())
+    print_summary(replace(attacks.summary(), figures=()))
 
 
 def roles_from(
@@ -160,67 +149,3 @@ def roles_from(
         raise PlanError("command.known-columns-missing")
     classes = categories_of(categories or [], secret)
     return roles_of(None, quasi, {name: Column(Role.SENSITIVE, categories=classes.get(name)) for name in secret})
-
-
-def _facts_line(facts: FactsNeeded) -> str:
-    """Describe how many facts suffice for identification."""
-    counted = len(facts.rows)
-    if facts.suffice is None:
-        return f"Nobody is singled out by {counted} {'facts' if counted > 1 else 'fact'} or fewer."
-    each = facts.people or facts.original_rows or facts.rows
-    listed = ", ".join(f"{number(count)} by {facts}" for facts, count in enumerate(each, 1))
-    what = "people" if facts.people else "rows of the original" if facts.original_rows else "rows"
-    suffice = "facts suffice" if facts.suffice > 1 else "fact suffices"
-    return f"{facts.suffice} {suffice} to single somebody out; {what} that are found, by number of facts: {listed}."
-
-
-def _show(results: Sequence[AttackResult], risk: RiskAssessment) -> None:
-    from rich.table import Table
-
-    from shoal.cli.console import output, safe
-
-    figures = risk.reidentification
-    output.print(
-        f"{format_value(risk.rows)} rows in {format_value(risk.groups)} groups, the smallest of "
-        f"{format_value(risk.smallest_group)}. "
-        f"An intruder who knows that a person is in the table finds the row with a probability of at most "
-        f"{percent(figures.prosecutor.highest)}, {percent(figures.prosecutor.average)} on average; "
-        f"{percent(figures.prosecutor.at_risk)} of rows are above {percent(figures.threshold, 0)}."
-    )
-    if figures.journalist is not None:
-        output.print(
-            f"One who does not know it: at most {percent(figures.journalist.highest)}, "
-            f"{percent(figures.journalist.average)} on average."
-        )
-    if risk.uniqueness is not None:
-        output.print(
-            f"{format_value(risk.uniqueness.sample_uniques)} rows are unique; of the population about "
-            f"{format_value(round(risk.uniqueness.dankar))} people are ({risk.uniqueness.chosen})."
-        )
-    table = Table(title="What an intruder learns", title_justify="left")
-    table.add_column("attack", min_width=12)  # the longest word in it
-    table.add_column("learns", overflow="fold")
-    for column in ("attacked", "exposed", "share", "guessed without"):
-        table.add_column(column, justify="right")
-    for result in results:
-        if not result.people:  # such as a part of the table that could not be published at all
-            table.add_row(safe(result.name), "nothing to attack", "0", "", "", "")
-            continue
-        colour = "red" if result.exposed > result.baseline else "green" if not result.exposed else "yellow"
-        table.add_row(
-            safe(result.name),
-            safe(_disclosure(result)),
-            f"{format_value(result.people)} {result.counts}",
-            f"[{colour}]{format_value(result.exposed)}[/]",
-            percent(result.share),
-            fixed(result.baseline, 1).removesuffix(".0"),
-        )
-    output.print(table)
-    for result in results:
-        if result.rows:
-            listed = ", ".join(map(str, result.rows[:20])) + (", ..." if len(result.rows) > 20 else "")
-            output.print(f"Exposed to {safe(_disclosure(result))}: rows {listed} of the external table.")
-
-
-def _disclosure(result: AttackResult) -> str:
-    return result.learns if result.column is None else f"{result.learns} of {result.column}"

@@ -82,11 +82,12 @@ def check(
               shoal check --root person.csv --link visit.csv:person_id --knows facts=2 -m "k-anonymity k=5"
     """
     from shoal.api import functions
-    from shoal.cli.console import folded_line, models_table, output, progress, safe
+    from shoal.cli.console import folded_line, output, print_grid, progress, safe
     from shoal.errors import PlanError
     from shoal.io.formats.csv_dialect import CsvFormat
     from shoal.plan.plan import Plan
     from shoal.schema import Column, Role
+    from shoal.verification.check import verdict_grid
 
     audit = audit_files(table, root, link, tables, knows, ignore, names_of(sensitive), model, missing)
     if audit is not None:
@@ -128,7 +129,7 @@ def check(
                 f"They are rows of {format_value(result.people.total)} people; the group of fewest people has "
                 f"{format_value(result.people.smallest_group)}."
             )
-        output.print(models_table([verdict.to_dict() for verdict in result.models]))
+        print_grid(verdict_grid([verdict.to_dict() for verdict in result.models]))
         if result.folded:
             output.print(folded_line(result.folded))
         for warning in result.warnings:

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from shoal.cli.options import TABLES, EngineName, Master, settings_of
-from shoal.formatting import fixed, format_value, percent
 
 if TYPE_CHECKING:
-    from shoal.audit.compare import Comparison
+    pass
 
 NAMES = "Column names, separated by commas; may be repeated."
 
@@ -60,7 +59,7 @@ def compare(
     """
     from shoal.audit.compare import compare as run
     from shoal.cli.attack import roles_from
-    from shoal.cli.console import progress
+    from shoal.cli.console import print_summary, progress
 
     roles = roles_from(plan, quasi_identifiers, sensitive, None)
     with progress(as_json) as show:
@@ -82,53 +81,4 @@ def compare(
     if as_json:
         print(json.dumps(answer.to_dict()))
     else:
-        _show(answer)
-
-
-def _show(answer: Comparison) -> None:
-    from rich.table import Table
-
-    from shoal.cli.console import output, safe
-
-    output.print(f"{format_value(answer.released)} of {format_value(answer.rows)} rows are released.")
-    table = Table(title="How far distributions moved", title_justify="left")
-    table.add_column("column")
-    table.add_column("total variation", justify="right")
-    table.add_column("divergence (nats)", justify="right")
-    for name, distance in answer.columns.items():
-        table.add_row(safe(name), fixed(distance.variation, 3), fixed(distance.divergence, 3))
-    if answer.pairs is not None:
-        pairs = answer.pairs
-        table.add_row(
-            f"mean of {format_value(pairs.pairs)} pairs",
-            fixed(pairs.mean_variation, 3),
-            fixed(pairs.mean_divergence, 3),
-        )
-    output.print(table)
-    if answer.pairs is not None:
-        output.print(
-            f"Association of columns (Cramér's V) moved by {fixed(answer.pairs.mean_association_change, 3)} on "
-            "average, "
-            f"by {fixed(answer.pairs.highest_association_change, 3)} at most."
-        )
-    if answer.numeric is not None:
-        bound = "" if answer.numeric.aligned else "at least "
-        output.print(
-            f"Numbers: SSE/SST {bound}{fixed(answer.numeric.sse_sst, 4)}, IL1s {bound}{fixed(answer.numeric.il1s, 4)}."
-        )
-    output.print(
-        f"pMSE {fixed(answer.propensity.pmse, 4)} of at most {fixed(answer.propensity.worst, 4)}; "
-        f"{fixed(answer.propensity.ratio, 1)} times what chance gives."
-    )
-    output.print(
-        f"Range queries: relative error {percent(answer.queries.median)} in the median, "
-        f"{percent(answer.queries.mean)} on "
-        f"average."
-    )
-    for one in answer.accuracy:
-        output.print(
-            f"Predicting {safe(one.target)} by {safe(one.classifier)}: {percent(one.released)} right when trained on "
-            "the "
-            f"release, {percent(one.original)} on the original, {percent(one.majority)} by naming the most frequent "
-            "class."
-        )
+        print_summary(answer.summary())

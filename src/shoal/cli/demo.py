@@ -30,11 +30,12 @@ def demo(
     Writes the table, the plan, the release and its certificate into a directory, and tells what the check says of
     the tables that the papers publish.
     """
-    from shoal.cli.console import models_table, output, rows_table, safe
+    from shoal.cli.console import output, print_grid, print_rows, safe
     from shoal.datasets.patients import COLUMNS, FOLDER
     from shoal.errors import OutputError
     from shoal.pipeline import run as pipeline
     from shoal.plan.plan import Plan
+    from shoal.verification.check import verdict_grid
 
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -53,30 +54,18 @@ def demo(
         print(json.dumps({"release": result.to_dict(), "tables": tables}))
         return
     assert result.path is not None
-    output.print(
-        rows_table(
-            "The original (Table 1 of the papers, with names)",
-            ("name", *COLUMNS),
-            _read(out / "patients.csv"),
-        )
-    )
-    output.print(
-        rows_table(
-            "The release: names dropped, ages, countries and zip codes generalized",
-            COLUMNS,
-            _read(result.path),
-        )
-    )
-    output.print(models_table(result.figures["models"]))
+    original = _read(out / "patients.csv")
+    print_rows("The original (Table 1 of the papers, with names)", ("name", *COLUMNS), original)
+    released = _read(result.path)
+    print_rows("The release: names dropped, ages, countries and zip codes generalized", COLUMNS, released)
+    print_grid(verdict_grid(result.figures["models"]))
     certificate = {key: value for key, value in result.certificate.content.items() if key not in ("plan", "models")}
     output.print("The certificate, but for the plan and the models above:")
     output.print(json.dumps(certificate, indent=2), markup=False)
     output.print("\nWhat the check says of the papers' own tables:")
     for number, answer in tables.items():
-        output.print(
-            f"\nTable {number}: {answer['rows']} rows, {answer['groups']} groups",
-            models_table(answer["models"]),
-        )
+        output.print(f"\nTable {number}: {answer['rows']} rows, {answer['groups']} groups")
+        print_grid(verdict_grid(answer["models"]))
     output.print(f"\nWritten to {safe(out)}: " + ", ".join(sorted(safe(path.name) for path in out.iterdir())))
 
 

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shoal.cli.options import EngineName, Master, settings_of
-from shoal.formatting import fixed, format_value
 
 if TYPE_CHECKING:
-    from shoal.advice.explain import Cost, Explanation
+    pass
 
 
 def explain(
@@ -39,7 +38,7 @@ def explain(
     """
     from shoal.advice.explain import explain as run
     from shoal.advice.explain_chart import render_costs
-    from shoal.cli.console import output, progress, rows_table, safe
+    from shoal.cli.console import output, print_summary, progress, safe
     from shoal.io.publish import check_target, write_text_atomic
     from shoal.plan.plan import Plan
 
@@ -53,21 +52,6 @@ def explain(
     if as_json:
         print(json.dumps({**found.to_dict(), **({"output": str(out)} if out else {})}))
         return
-    prefix = "a sample of " if found.sampled else ""
-    lost = "there is no release" if found.loss is None else f"the loss is {fixed(found.loss, 2)} (ncp)"
-    output.print(f"As the plan stands, on {prefix}{format_value(found.rows)} rows, {lost}. {safe(found.why)}")
-    rows = [(str(cost), _format_loss(cost, found)) for cost in (*found.without, *found.with_)]
-    output.print(rows_table("What it would be otherwise", ("change", "loss"), rows))
-    if found.untried:
-        output.print(f"{format_value(found.untried)} changes were not tried: the time was over (--time-limit).")
-    if found.advice is not None and found.advice.loss is not None:
-        output.print(f"What helps most: {safe(found.advice)}, the loss is {fixed(found.advice.loss, 2)}.")
+    print_summary(found.summary())
     if out is not None:
         output.print(f"Picture: {safe(out)}")
-
-
-def _format_loss(cost: Cost, found: Explanation) -> str:
-    if cost.loss is None:
-        return "no release"
-    change = "" if found.loss is None else f" ({fixed(cost.loss - found.loss, 2, signed=True)})"
-    return f"{fixed(cost.loss, 2)}{change}"

@@ -40,9 +40,8 @@ def explore(
     Example:  shoal explore plan.toml
               shoal explore plan.toml --method mondrian --method full-domain --k 5 --k 10 --suppression 0.02
     """
-    from shoal.advice.explore import COLUMNS
     from shoal.advice.explore import explore as run
-    from shoal.cli.console import output, progress, rows_table, safe
+    from shoal.cli.console import output, print_summary, progress, safe
     from shoal.errors import InfeasibleError
     from shoal.io.publish import check_target, write_text_atomic
     from shoal.plan.plan import Plan
@@ -68,16 +67,7 @@ def explore(
     if as_json:
         print(json.dumps({**found.to_dict(), "table": str(targets[0]), "picture": str(targets[1])}))
     else:
-        # a terminal is narrow: the files have all columns
-        rows = [trial.row(loss) for trial in found.trials]
-        positions = (0, 1, 2, 3, 4, 8, 9)
-        displayed = [[row[position] for position in positions] for row in rows]
-        output.print(rows_table(f"Loss ({found.measure}) against risk", [COLUMNS[p] for p in positions], displayed))
-        for trial in found.trials:
-            if trial.why:
-                output.print(f"{safe(trial.method)} ({trial.outcome}): {safe(trial.why)}")
-        if found.chosen is not None:
-            output.print(f"[bold]Chosen[/], of least loss: {safe(found.chosen.label)}.")
+        print_summary(found.summary())
         output.print(f"Table: {safe(targets[0])}\nPicture: {safe(targets[1])}")
     if found.chosen is None:
         raise InfeasibleError("explore.no-trial-feasible")

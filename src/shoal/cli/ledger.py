@@ -105,7 +105,7 @@ def show(
     if as_json:
         print(json.dumps({"ledger": str(ledger), **status, "bookings": entries}))
         return
-    from shoal.cli.console import output, rows_table, safe
+    from shoal.cli.console import output, print_rows, safe
 
     named = f" of {safe(status['name'])}" if status["name"] else ""
     output.print(f"[bold]Ledger[/]{named}: m = {precise(status['m'])}, k = {precise(status['k'])}.")
@@ -127,7 +127,7 @@ def show(
         rows = [[precise(entry[column]) for column in columns] for entry in entries]
         for row in rows:
             row[1] = row[1][:19]  # to the second
-        output.print(rows_table("Entries", columns, rows))
+        print_rows("Entries", columns, rows)
     output.print(f"Head: {status['head']}", soft_wrap=True)
 
 

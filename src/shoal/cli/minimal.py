@@ -8,8 +8,6 @@ from typing import Annotated
 
 import typer
 
-from shoal.formatting import format_value
-
 
 def minimal(
     plan: Annotated[Path, typer.Argument(help="The plan (TOML); its method must be full-domain, or none.")],
@@ -24,7 +22,7 @@ def minimal(
     Example:  shoal minimal plan.toml
     """
     from shoal.api import functions
-    from shoal.cli.console import output, progress, rows_table
+    from shoal.cli.console import print_rows, progress
 
     with progress(as_json) as show:
         found = functions.minimal_recodings(plan, progress=show)
@@ -33,13 +31,9 @@ def minimal(
         return
     names = list(found[0].levels) if found else []
     rows = [
-        [*one.levels.values(), format_value(one.loss), format_value(one.groups), format_value(one.suppressed)]
-        + (
-            ["-", "-"]
-            if one.exposed_groups is None
-            else [format_value(one.exposed_groups), format_value(one.exposed_rows)]
-        )
+        [*one.levels.values(), one.loss, one.groups, one.suppressed]
+        + (["-", "-"] if one.exposed_groups is None else [one.exposed_groups, one.exposed_rows])
         for one in found
     ]
     title = f"{len(found)} minimal recodings: the level of each column, and what it costs"
-    output.print(rows_table(title, [*names, "loss", "groups", "suppressed", "exposed groups", "exposed rows"], rows))
+    print_rows(title, [*names, "loss", "groups", "suppressed", "exposed groups", "exposed rows"], rows)

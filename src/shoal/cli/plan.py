@@ -56,7 +56,7 @@ def plan(
     """
     from shoal.advice.try_methods import least_loss
     from shoal.api.functions import draft
-    from shoal.cli.console import output, progress, rows_table, safe
+    from shoal.cli.console import output, print_rows, progress, safe
     from shoal.errors import PlanError
     from shoal.io.formats.csv_dialect import CsvFormat
     from shoal.io.publish import check_target
@@ -78,7 +78,7 @@ def plan(
         return
     rows = _rows(profile)
     title = f"{number(profile.rows)} rows; {number(profile.unique)} are alone in all quasi-identifiers"
-    output.print(rows_table(title, ("column", "role", "because"), rows))
+    print_rows(title, ("column", "role", "because"), rows)
     for pair in profile.pairs[:3]:
         if pair.unique:
             both = " with ".join(map(safe, pair.columns))

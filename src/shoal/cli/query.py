@@ -183,10 +183,10 @@ def _show(content: Mapping[str, Any], as_json: bool) -> None:
     if as_json:
         print(json.dumps(content))
         return
-    from shoal.cli.console import output, rows_table, safe
+    from shoal.cli.console import output, print_rows, safe
 
     if content["kind"] == "histogram":
-        output.print(rows_table("Counts, with noise", ("value", "rows"), list(content["answer"].items())))
+        print_rows("Counts, with noise", ("value", "rows"), list(content["answer"].items()))
     else:
         text = content["answer"] if isinstance(content["answer"], str) else precise(content["answer"])
         output.print(f"[bold]{safe(content['kind'])}[/]: {safe(text)}")

@@ -72,7 +72,7 @@ def release(
     """
     from shoal.api import functions
     from shoal.budget.methods.grids import Booked
-    from shoal.cli.console import folded_line, models_table, output, patterns_table, progress, safe
+    from shoal.cli.console import folded_line, output, patterns_grid, print_grid, progress, safe
     from shoal.cli.log import log_progress
     from shoal.errors import PlanError
     from shoal.formatting import counted
@@ -82,6 +82,7 @@ def release(
     from shoal.results.certificate import partial_knowledge_sentence
     from shoal.results.release import bound_sentences, minimized_measure
     from shoal.risk.exposure import exposure_sentence
+    from shoal.verification.check import verdict_grid
 
     loaded = Plan.read(plan, changes or ())
     loaded = replace(loaded, engine=settings_of(engine, master, loaded))
@@ -127,7 +128,7 @@ def release(
             f"people has {number(people['smallest_group'])}."
         )
     if answer["models"]:
-        output.print(models_table(answer["models"]))
+        print_grid(verdict_grid(answer["models"]))
     if "folded" in answer:
         output.print(folded_line(answer["folded"]))
     if "loss" in answer:
@@ -170,7 +171,7 @@ def release(
         first = (f"{' with '.join(rare.columns)} ({rare.records})" for rare in found.discarded.rare[:3])
         output.print(f"What makes rows that were left out rare, first of all: {safe(', '.join(first))}.")
     if found and found.pattern_set:
-        output.print(patterns_table(found.pattern_set[:5]))
+        print_grid(patterns_grid(found.pattern_set[:5]))
     for what, where in _output_locations(loaded.output, result, internal_report).items():
         output.print(f"{what}: {safe(mask_values(where))}")
 

@@ -24,7 +24,7 @@ def review(
     Example:  shoal review plan.toml
               shoal review plan.toml --by "A. Reader"
     """
-    from shoal.cli.console import output, rows_table, safe
+    from shoal.cli.console import output, print_rows, safe
     from shoal.io.publish import write_text_atomic
     from shoal.plan.plan import Plan
     from shoal.plan.review import QUESTIONS, decisions_about_columns, record_review
@@ -40,11 +40,11 @@ def review(
         models = [str(model) for model in loaded.models]
         print(json.dumps({"status": status, "models": models, "roles": dict(decisions)}))
         return
-    rows = [(role, str(len(names)), f"{QUESTIONS[role]} {', '.join(map(safe, names))}") for role, names in decisions]
+    rows = [(role, len(names), f"{QUESTIONS[role]} {', '.join(names)}") for role, names in decisions]
     receiver = loaded.recipient.kind if loaded.recipient else "not said ([recipient] kind)"
     output.print(f"Who receives it: {safe(receiver)}.")
     output.print(f"What is promised: {'; '.join(map(str, loaded.models)) or 'nothing'}.")
-    output.print(rows_table("What only a person can decide", ("role", "columns", "each of these"), rows))
+    print_rows("What only a person can decide", ("role", "columns", "each of these"), rows)
     if by is None:
         output.print(f"Status: {status}. When it is right: shoal review {safe(plan)} --by NAME")
     else:

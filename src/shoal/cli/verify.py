@@ -117,7 +117,8 @@ def _show(found: ReleaseVerification, as_json: bool, more: dict[str, str] | None
     if as_json:
         print(json.dumps(found.to_dict() | (more or {})))
         return
-    from shoal.cli.console import models_table, output, safe
+    from shoal.cli.console import output, print_grid, safe
+    from shoal.verification.check import verdict_grid
 
     verdict = "[green bold]holds[/]" if found.holds else "[red bold]does not hold[/]"
     output.print(f"{safe(found.release)}: what was checked {verdict}.")
@@ -125,7 +126,7 @@ def _show(found: ReleaseVerification, as_json: bool, more: dict[str, str] | None
         colour = {"holds": "green", "fails": "red"}.get(finding.outcome, "yellow")
         output.print(f"  [{colour}]{finding.outcome}[/] {safe(finding.name)}: {safe(finding.text)}")
     if found.checked is not None and found.checked.models:
-        output.print(models_table([model.to_dict() for model in found.checked.models]))
+        print_grid(verdict_grid([model.to_dict() for model in found.checked.models]))
     output.print("Not to be told from the files:")
     for sentence in found.not_recomputed:
         output.print(f"  - {safe(sentence)}")

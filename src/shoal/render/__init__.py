@@ -4,6 +4,7 @@ A result provides a :class:`Summary`; :class:`Displayable` renders it both ways.
 report. All content of a summary is text that may come from data, and is escaped here.
 """
 
-from shoal.render.summary import Displayable, Grid, Page, Summary
+from shoal.render.grid import Grid, Marked
+from shoal.render.summary import Displayable, Page, Summary
 
-__all__ = ["Displayable", "Grid", "Page", "Summary"]
+__all__ = ["Displayable", "Grid", "Marked", "Page", "Summary"]

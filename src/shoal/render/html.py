@@ -7,9 +7,13 @@ text that can be read, copied, enlarged and spoken.
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+
+from shoal.formatting import format_value
+from shoal.render.grid import Grid, Marked, tone_of
 
 MAX_TEXT_LENGTH = 120
+MAX_CELL_LENGTH = 400
 JOINERS = "\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}"
 
 
@@ -71,6 +75,27 @@ def table(
         f"{frame}<table{style}><caption>{caption}</caption><thead><tr>{head}</tr></thead>"
         f"<tbody>{''.join(lines)}</tbody></table>{end}"
     )
+
+
+def grid_html(grid: Grid, kind: str = "", *, finished: Collection[str] = (), scrolls: str = "") -> str:
+    """Build the table of a grid.
+
+    Columns that are named ``finished`` hold HTML already; all other cells are escaped here. It ``scrolls`` as
+    :func:`table` does.
+    """
+    rows = [
+        [str(cell) if name in finished else _cell(cell) for name, cell in zip(grid.columns, row, strict=True)]
+        for row in grid.rows
+    ]
+    return table(
+        prose(grid.caption), [prose(name[:1].upper() + name[1:]) for name in grid.columns], rows, kind, scrolls
+    )
+
+
+def _cell(cell: object) -> str:
+    content = text(format_value(cell.value if isinstance(cell, Marked) else cell), MAX_CELL_LENGTH)
+    style = {"good": "yes", "bad": "no"}.get(tone_of(cell), "")
+    return f'<span class="{style}">{content}</span>' if style else content
 
 
 def figure(content: str, caption: str) -> str:

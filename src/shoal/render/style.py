@@ -62,7 +62,7 @@ tbody th{font-weight:500}
 .of,small{color:var(--muted);font-size:.875rem}
 .yes{color:var(--yes);font-weight:600}
 .no{color:var(--no);font-weight:600}
-.models tbody th,.models td:nth-child(4){overflow-wrap:normal;hyphens:none}
+.models tbody th,.models td:nth-child(5){overflow-wrap:normal;hyphens:none}
 .models tbody th{white-space:nowrap}
 .record th{width:45%}
 code{font-family:ui-monospace,"Liberation Mono",monospace;font-size:.875rem}

@@ -3,30 +3,19 @@
 from __future__ import annotations
 
 import html
-import io
 import re
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from shoal.formatting import format_value, number
-from shoal.render.html import prose, table, text
+from shoal.render.grid import Grid, printable
+from shoal.render.html import grid_html, prose
 from shoal.render.style import STYLE
+from shoal.render.terminal import WIDTH, grid_text
 
-WIDTH = 80
-MAX_CELL_LENGTH = 120
 MAX_ROWS = 40
-
-
-@dataclass(frozen=True)
-class Grid:
-    """Table of a summary."""
-
-    caption: str
-    columns: Sequence[str]
-    rows: Sequence[Sequence[object]]
 
 
 @dataclass(frozen=True)
@@ -44,14 +33,14 @@ class Summary:
 
     def to_text(self) -> str:
         """Render as text of at most 80 columns."""
-        lines = [_printable(self.title)]
+        lines = [printable(self.title)]
         if self.figures:
             figures = ", ".join(f"{label} {format_value(value)}" for label, value in self.figures)
-            lines += textwrap.wrap(_printable(figures), WIDTH)
+            lines += textwrap.wrap(printable(figures), WIDTH)
         for sentence in self.sentences:
-            lines += textwrap.wrap(_printable(sentence), WIDTH)
-        for grid in self.grids:
-            lines += ["", *textwrap.wrap(_printable(_caption(grid)), WIDTH), _text_table(grid)]
+            lines += textwrap.wrap(printable(sentence), WIDTH)
+        for grid in (grid.first(MAX_ROWS) for grid in self.grids):
+            lines += ["", *textwrap.wrap(printable(grid.caption), WIDTH), grid_text(grid)]
         return "\n".join(lines)
 
     def to_html(self) -> str:
@@ -65,9 +54,7 @@ class Summary:
             parts.append(f'<dl class="tiles">{"".join(tiles)}</dl>')
         parts += [f"<p>{prose(sentence, 2000)}</p>" for sentence in self.sentences]
         parts.append(self.picture)
-        for grid in self.grids:
-            rows = [[text(format_value(cell)) for cell in row] for row in _first_rows(grid.rows)]
-            parts.append(table(prose(_caption(grid)), [prose(name) for name in grid.columns], rows))
+        parts += [grid_html(grid.first(MAX_ROWS)) for grid in self.grids]
         return f'<div class="shoal"><style>{CELL_STYLE}</style>{"".join(parts)}</div>'
 
 
@@ -129,42 +116,6 @@ class Page:
         target = self.save(Path(tempfile.mkdtemp(prefix="shoal-")) / "report.html")
         webbrowser.open(target.as_uri())
         return target
-
-
-# -- text ------------------------------------------------------------------------------------------------------------
-
-
-def _printable(content: str) -> str:
-    return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in content)
-
-
-def _first_rows(rows: Sequence[Sequence[object]]) -> Sequence[Sequence[object]]:
-    return rows[:MAX_ROWS]
-
-
-def _caption(grid: Grid) -> str:
-    left = len(grid.rows) - MAX_ROWS
-    return grid.caption + (f" (and {number(left)} more)" if left > 0 else "")
-
-
-def _text_table(grid: Grid) -> str:
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    layout = Table(box=box.SIMPLE, pad_edge=False)
-    for name in grid.columns:
-        layout.add_column(Text(_printable(name)), overflow="fold")
-    for row in _first_rows(grid.rows):
-        cells = [_printable(format_value(cell)) for cell in row]
-        layout.add_row(
-            *(Text(cell if len(cell) <= MAX_CELL_LENGTH else cell[: MAX_CELL_LENGTH - 1] + "…") for cell in cells)
-        )
-    console = Console(width=WIDTH, file=io.StringIO(), color_system=None, highlight=False, legacy_windows=False)
-    console.print(layout)
-    written: Any = console.file
-    return "\n".join(line.rstrip() for line in written.getvalue().splitlines() if line.strip())
 
 
 # -- style -----------------------------------------------------------------------------------------------------------

@@ -6,13 +6,14 @@ It is for the owner of the release: it also tells of the original, and of rows t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from shoal.budget.guarantee import Guarantee
 from shoal.budget.methods.grids import Booked
 from shoal.formatting import counted, number, percent
 from shoal.methods.base import mask_small_count
-from shoal.render.html import bar, figure, prose, table, text
+from shoal.render.html import bar, figure, grid_html, prose, table, text
 from shoal.render.style import STYLE
 from shoal.report.wording import ATTACKS, MEASURES, join_names, method_sentence, model_sentence
 from shoal.results.certificate import partial_knowledge_sentence
@@ -27,6 +28,7 @@ from shoal.risk.attacks import AttackResult
 from shoal.risk.exposure import SMALL_CROWD
 from shoal.schema import Role
 from shoal.table.method_facts import MethodFacts, WarningFacts
+from shoal.verification.check import verdict_grid
 
 PARAGRAPH_BREAK = "<!-- next paragraph -->"
 LEGEND = (
@@ -267,18 +269,10 @@ def render_models(content: Mapping[str, Any]) -> str:
         return ""
     sensitive = [name for name, column in content["plan"]["columns"].items() if column["role"] == Role.SENSITIVE]
     harmless = [name for name in sensitive if {"harmless", "missing"} & content["plan"]["columns"][name].keys()]
-    rows = []
-    for model in models:
-        found = ", ".join(f"{prose(key)} = {_value(value)}" for key, value in model["effective"].items())
-        required = ", ".join(
-            f"{prose(key)} = {_value(value)}" for key, value in model["parameters"].items() if key != "column"
-        )
-        verdict = '<span class="yes">yes</span>' if model["holds"] else '<span class="no">no</span>'
-        if not found:
-            found = "verified with the original; the release alone does not tell"
-        rows.append((prose(model["name"]), model_sentence(model, sensitive, harmless), required, found, verdict))
-    columns = ("Model", "In words", "Asked for", "Found in the release", "Holds")
-    return table("The conditions, and what the finished table really reaches", columns, rows, "models stacked")
+    grid = verdict_grid(models, without=("column",))
+    grid = grid.insert(1, "in words", [model_sentence(model, sensitive, harmless) for model in models])
+    grid = replace(grid, caption="The conditions, and what the finished table really reaches")
+    return grid_html(grid, "models stacked", finished=("in words",))
 
 
 def _groups(facts: Description) -> str:

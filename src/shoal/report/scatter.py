@@ -8,10 +8,11 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from shoal.formatting import number, percent
-from shoal.render.html import figure, prose, table
+from shoal.render import Grid
+from shoal.render.html import figure, grid_html, prose
 from shoal.report.page import document
 from shoal.report.wording import MEASURES
 
@@ -158,14 +159,11 @@ def _overlap(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
-def exploration_page(
-    points: Sequence[Point], measure: str, columns: Sequence[str], rows: Sequence[Sequence[object]], model: str
-) -> str:
+def exploration_page(points: Sequence[Point], measure: str, grid: Grid, model: str) -> str:
     """Render the page: the plot, and all trials in a table.
 
-    The trials of the points come first. Cells are escaped here.
+    The trials of the points come first.
     """
-    cells = [[str(index + 1), *(prose(cell, 300) for cell in row)] for index, row in enumerate(rows)]
     picture = ""
     if points:
         legend = (
@@ -184,8 +182,8 @@ def exploration_page(
         picture = legend + figure(scatter(points, measure), words)
     else:
         picture = "<p>No trial ended with a release; the table says why.</p>"
-    headers = ["number", *(prose(column) for column in columns)]
-    listing = table("All trials, least loss first", headers, cells, "trials", "Trials")
+    listed = replace(grid, caption="All trials, least loss first").insert(0, "number", range(1, len(grid.rows) + 1))
+    listing = grid_html(listed, "trials", scrolls="Trials")
     sections = [
         ("picture", "Loss against risk", f"<p>Models: {prose(model, 400)}.</p>{picture}"),
         ("trials", "The trials", listing),

@@ -10,7 +10,7 @@ from shoal.formatting import number
 from shoal.methods import METHODS
 from shoal.models import MODELS
 from shoal.render.html import prose, text
-from shoal.results.release import minimized_measure
+from shoal.results.release import cut_short_sentence, minimized_measure
 from shoal.runtime.templates import fill_template
 from shoal.table.method_facts import MethodFacts, SearchFacts
 
@@ -102,11 +102,7 @@ def search_sentence(search: SearchFacts | None, measure: str = "") -> str:
             f"Of all degrees that the plan allows and that meet the conditions below, those that lose least were "
             f"taken{measured}."
         )
-    return (
-        f"The search was cut short: the degrees that were taken lose {number(search.loss, 6)}, and it is proven only "
-        "that "
-        f"none lose less than {number(search.lower_bound, 6)}. Others may lose less than these."
-    )
+    return cut_short_sentence(search)
 
 
 def join_names(names: Sequence[str], limit: int = 12) -> str:

@@ -13,8 +13,9 @@ from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from functools import cache, cached_property
 from typing import Any
 
-from shoal.formatting import counted, format_parameters, number
+from shoal.formatting import counted, number
 from shoal.render import Displayable, Grid, Summary
+from shoal.verification.check import verdict_grid
 
 Number = int | float
 """A number that keeps its form in JSON: 0 stays 0, and 0.0 stays 0.0."""
@@ -451,16 +452,8 @@ def summarize(title: str, content: Mapping[str, Any]) -> Summary:
     labels = (("released", "rows released"), ("suppressed", "left out"), ("groups", "groups"))
     figures = [(label, content[key]) for key, label in (*labels, ("smallest_group", "rows in the smallest"))
                if key in content]  # fmt: skip
-    models = [
-        (
-            model["name"],
-            format_parameters(model["parameters"]),
-            model["holds"],
-            format_parameters(model["effective"]),
-        )
-        for model in content.get("models", ())
-    ]
-    grids = [Grid("Models", ("model", "asked for", "holds", "the table has"), models)] if models else []
+    models = content.get("models", ())
+    grids = [verdict_grid(models)] if models else []
     costs = [("loss", name, value) for name, value in content.get("loss", {}).items()]
     costs += [("risk", name, value) for name, value in content.get("risk", {}).items()]
     if costs:

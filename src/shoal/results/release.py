@@ -122,12 +122,7 @@ class ReleaseResult(Displayable, Generic[Table]):
         if warned is not None:
             found.append({"code": "method", "text": warned.warning})
         if search is not None and not search.optimal:
-            text = (
-                f"The search was cut short: this recoding loses {number(search.loss, 6)}, and it is proven only that "
-                "none "
-                f"loses less than {number(search.lower_bound, 6)}."
-            )
-            found.append({"code": "not-optimal", "text": text})
+            found.append({"code": "not-optimal", "text": cut_short_sentence(search)})
         found += read_as_missing_warnings(self.figures.get("read_as_missing", {}))
         found += review_warnings(self.figures) + exposure_warnings(self.figures)
         return found + intruder_warnings(self.figures) + people_warnings(self.figures)
@@ -157,6 +152,14 @@ class ReleaseResult(Displayable, Generic[Table]):
         if self.path is not None:
             content["output"] = path_or_address(self.path)
         return content
+
+
+def cut_short_sentence(search: SearchFacts) -> str:
+    """Describe what is proven where a search ended before its optimum."""
+    return (
+        f"The search was cut short: this recoding loses {number(search.loss, 6)}, and it is proven only that none "
+        f"loses less than {number(search.lower_bound, 6)}."
+    )
 
 
 def review_warnings(content: Mapping[str, Any]) -> list[dict[str, str]]:

@@ -67,6 +67,11 @@ class AttackResult:
         """Exposed share of those attacked."""
         return self.exposed / self.people if self.people else 0.0
 
+    @property
+    def disclosure(self) -> str:
+        """The information that is learned, with its column."""
+        return self.learns if self.column is None else f"{self.learns} of {self.column}"
+
     def to_dict(self) -> dict[str, Any]:
         """Return the result for JSON."""
         content: dict[str, Any] = {

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shoal.formatting import counted, number
 from shoal.schema import TOP, Schema
 from shoal.table.column_subsets import SubsetCounter
 from shoal.utility.coded_tables import CodedColumn
@@ -48,6 +49,16 @@ class FactsNeeded:
         """Fewest facts that single out a person; None if no counted number does."""
         found = [i + 1 for each in (self.rows, self.original_rows or ()) for i, count in enumerate(each) if count]
         return min(found, default=None)
+
+    def sentence(self) -> str:
+        """Describe how many facts suffice for identification."""
+        if self.suffice is None:
+            return f"Nobody is singled out by {counted(len(self.rows), 'fact')} or fewer."
+        each = self.people or self.original_rows or self.rows
+        listed = ", ".join(f"{number(count)} by {facts}" for facts, count in enumerate(each, 1))
+        what = "people" if self.people else "rows of the original" if self.original_rows else "rows"
+        suffice = "facts suffice" if self.suffice > 1 else "fact suffices"
+        return f"{self.suffice} {suffice} to single somebody out; {what} that are found, by number of facts: {listed}."
 
     def to_dict(self) -> dict[str, Any]:
         """Return the counts for JSON."""

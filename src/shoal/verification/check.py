@@ -8,7 +8,7 @@ local table is one part.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -161,24 +161,10 @@ class CheckResult(Displayable):
 
     def summary(self) -> Summary:
         """Return the verdict and the parameters that the table reaches."""
-        rows = [
-            (
-                model.name,
-                format_parameters(model.parameters),
-                model.holds,
-                format_parameters(model.effective, 6),
-                f"{counted(model.failing_rows, 'row')} in {counted(model.failing_groups, 'group')}"
-                if model.failing_groups
-                else "none",
-            )
-            for model in self.models
-        ]
         figures = (("rows", self.rows), ("groups", self.groups), ("rows in the smallest", self.smallest_group))
         title = "The table meets the models" if self.holds else "The table does not meet the models"
         sentences = [*self.unanswered, *(f"Warning: {warning['text']}" for warning in self.warnings)]
-        return Summary(
-            title, figures, sentences, [Grid("Models", ("model", "asked for", "holds", "has", "failing"), rows)]
-        )
+        return Summary(title, figures, sentences, [verdict_grid([model.to_dict() for model in self.models])])
 
     @property
     def warnings(self) -> list[dict[str, str]]:
@@ -212,6 +198,28 @@ class CheckResult(Displayable):
             **({"folded": dict(self.folded)} if self.folded else {}),
             **({"read_as_missing": dict(self.read_as_missing)} if self.read_as_missing else {}),
         }
+
+
+NOT_IN_RELEASE = "verified with the original; the release alone does not tell"
+
+
+def verdict_grid(models: Sequence[Mapping[str, Any]], without: Collection[str] = ()) -> Grid:
+    """Describe the verdicts on models, as they are in JSON.
+
+    Parameters ``without`` are left out. Groups and rows that fail are given where there are any.
+    """
+    rows = []
+    for model in models:
+        parameters = {key: value for key, value in model["parameters"].items() if key not in without}
+        reached = format_parameters(model["effective"]) or NOT_IN_RELEASE
+        groups, failing = model.get("failing_groups", 0), "none"
+        if groups:
+            failing = f"{counted(model['failing_rows'], 'row')} in {counted(groups, 'group')}"
+        name = f"{model['name']} of people" if model.get("counts") == "people" else model["name"]
+        rows.append((name, format_parameters(parameters), model["holds"], reached, failing))
+    columns = ("model", "asked for", "holds", "the table has", "failing")
+    grid = Grid("Models", columns, rows)
+    return grid if any(model.get("failing_groups") for model in models) else grid.select(*columns[:-1])
 
 
 def read_as_missing_warnings(texts: Mapping[str, int]) -> list[dict[str, str]]:
