@@ -20,6 +20,7 @@ from shoal.io.engines.duckdb import DuckDBEngine
 from shoal.models import KAnonymity, PSensitive
 from shoal.schema import Categories, Column, Role, Schema
 from shoal.schema.spelling import canonical, fold
+from shoal.table.spreadsheet_safety import neutralize_text
 from shoal.verification.independent import domains, folding, reading
 from shoal.verification.independent.formats import SQLITE
 from shoal.verification.independent.reading import ARROW, ENGINE, PYTHON_CSV, WrittenTable, count_written_rows
@@ -209,7 +210,7 @@ def test_certificate_names_the_reader(tmp_path, name, reader):
     assert made.figures["reading"] == reader
     stored = json.loads((tmp_path / name).with_suffix(".certificate.json").read_text())
     assert stored["reading"] == reader
-    assert {model["judged_by"] for model in made.figures["models"]} == {"the model and the gate"}
+    assert {model["judged_by"] for model in made.figures["models"]} == {"the model and the independent verification"}
 
 
 def test_frames_are_read_by_arrow():
@@ -227,6 +228,36 @@ def test_people_and_neutralized_cells_are_read_again(tmp_path, suffix):
     people = {**plan, "columns": {**PLAN["columns"], "who": {"role": "person"}}, "output": output}
     assert shoal.release(people).figures["reading"] in (PYTHON_CSV, ARROW)
     rows = {**plan, "columns": {**PLAN["columns"], "who": {"role": "drop"}}}
-    made = shoal.release({**rows, "output": {**output, "spreadsheet_safe": True}})
-    assert made.figures["reading"] == ENGINE  # the file is not the table that was verified
-    assert shoal.release({**rows, "output": output}).figures["reading"] != ENGINE
+    for safe in (True, False):
+        for chosen in (people, rows):
+            made = shoal.release({**chosen, "output": {**output, "spreadsheet_safe": safe}})
+            assert made.figures["reading"] in (PYTHON_CSV, ARROW)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".xlsx", ".sqlite"])
+@pytest.mark.parametrize("limit", [0, 1 << 17])
+def test_apostrophes_before_formulas_are_read_again(tmp_path, monkeypatch, suffix, limit):
+    """Names and cells are those before the apostrophe was put in front."""
+    monkeypatch.setattr(reading, "MAX_BYTES_FOR_PYTHON", limit)
+    cells = ["=1", "'=1", "-5", "-x", "'s", "\ty", "＝z", None] * 4
+    numbers = [-1, 1] * 16
+    pq.write_table(pa.table({"=age": ["-a", "'-a"] * 16, "ill": cells, "n": numbers}), tmp_path / "in.parquet")
+    plan = {
+        "source": {"path": str(tmp_path / "in.parquet")},
+        "output": {"path": str(tmp_path / f"out{suffix}"), "spreadsheet_safe": True},
+        "columns": {"=age": "quasi-identifier", "ill": "sensitive", "n": "sensitive"},
+        "models": ["k-anonymity k=2", "p-sensitive p=2 column=ill"],
+    }
+    assert shoal.release(plan).figures["reading"] != ENGINE
+    found = count_written_rows(
+        WrittenTable(tmp_path / f"out{suffix}", ("=age", "ill", "n"), has_apostrophes=True), (0,), (1,)
+    )
+    expected = Counter((age, cell) for age, cell in zip(["-a", "'-a"] * 16, cells, strict=True))
+    assert _counter(found) == expected
+    with pytest.raises(VerificationError):
+        count_written_rows(WrittenTable(tmp_path / f"out{suffix}", ("=age", "ill", "n")), (0,), (1,))
+
+
+@given(st.text("'=+-@\t\r＝＋a5. e", max_size=6))
+def test_apostrophes_are_removed_from_neutralized_texts(text):
+    assert folding.without_apostrophe(neutralize_text(text)) == text

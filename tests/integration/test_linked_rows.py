@@ -160,7 +160,10 @@ def test_release_with_pseudonyms_forms_crowds(key, method, known_rows):
     assert facts["released"] == len(has)
     assert found.figures["pseudonyms"] == ["patient"]
     verdict = found.figures["models"][0]
-    assert (verdict["name"], verdict["judged_by"]) == ("trajectory-anonymity", "the model and the gate")
+    assert (verdict["name"], verdict["judged_by"]) == (
+        "trajectory-anonymity",
+        "the model and the independent verification",
+    )
     assert shoal.check(released, plan=plan).models[0].holds
     assert shoal.check(released, plan=plan).models[0].counts == "people"
 

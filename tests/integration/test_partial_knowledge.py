@@ -170,7 +170,9 @@ def test_methods_satisfy_partial_knowledge_models(name, method, known):
     people = labels_of(table, release)
     assert slow.person_to_rows(people, cells, secrets, sets, holds)
     assert slow.fewest_rows(people, cells, sets) >= max(getattr(model, "k", 1) for model in models)
-    assert all(model["judged_by"] == "the model and the gate" for model in release.figures["models"])
+    assert all(
+        model["judged_by"] == "the model and the independent verification" for model in release.figures["models"]
+    )
     assert shoal.anonymize(table, plan).table.equals(release.table)
 
 
@@ -323,7 +325,7 @@ def test_hidden_cells_are_valid_after_a_timeout(minimum, ticks, monkeypatch):
     monkeypatch.setattr(hidden_cells_search, "is_late", lambda deadline: next(left, True))
     plan = shoal.Plan(schema, (Known(shoal.models.KAnonymity(3), 3),), shoal.methods.HiddenCells(time_limit=1))
     release = shoal.anonymize(table, plan)
-    assert release.figures["models"][0]["judged_by"] == "the model and the gate"
+    assert release.figures["models"][0]["judged_by"] == "the model and the independent verification"
     assert slow.row_to_people(
         rows_of(release.table), [0] * 300, slow.up_to(range(6), 3), lambda group, _: len(group) >= 3
     )

@@ -163,7 +163,7 @@ def test_partial_knowledge_releases_protect_people(method, name):
     release = shoal.anonymize(table, Plan(SCHEMA, models, method))
     assert "who" not in release.table.column_names
     assert {model["counts"] for model in release.figures["models"]} == {"people"}
-    assert {model["judged_by"] for model in release.figures["models"]} == {"the model and the gate"}
+    assert {model["judged_by"] for model in release.figures["models"]} == {"the model and the independent verification"}
     assert release.figures["models"][0]["effective"]["people_per_person"] >= 4
     # whatever the order of the rows: no visible pair is that of fewer than four rows
     cells = [list(row) for row in zip(*(release.table[name].to_pylist() for name in NAMES), strict=True)]

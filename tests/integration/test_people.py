@@ -65,7 +65,7 @@ def test_release_counts_people_without_publishing_them():
     assert people["smallest_group"] >= 5
     assert found.to_dict()["people"] == people
     assert [model["counts"] for model in found.figures["models"]] == ["people", "people"]
-    assert all(model["judged_by"] == "the model and the gate" for model in found.figures["models"])
+    assert all(model["judged_by"] == "the model and the independent verification" for model in found.figures["models"])
     assert found.risk["highest"] == 1 / people["smallest_group"]
 
 

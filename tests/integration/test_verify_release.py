@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from tools.fuzz.harness import call
 
 import shoal
 from shoal.audit.verify_release import plan_of_certificate
@@ -254,6 +255,39 @@ def test_overlapping_patterns_are_verified_by_their_supports(tmp_path):
     assert (found.holds, found.complete) == (True, False)
     rewrite(path, lambda c: c["models"][0]["effective"].update(k=900))
     assert outcomes(shoal.verify(path))["figures"] == "fails"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda c: c["plan"].update(models=["k-anonymity k=nonsense"]),
+        lambda c: c["plan"].update(models=[{"name": "no-such-model"}]),
+        lambda c: [c["plan"].update(models=[]), c.update(models=[])],
+        lambda c: c["plan"].update(columns={}),
+        lambda c: c["plan"].update(columns=5),
+        lambda c: c["plan"]["columns"].update(age={"role": "no-such-role"}),
+        lambda c: c["plan"].pop("columns"),
+        lambda c: c["plan"].update(models=[*c["plan"]["models"], {"name": "p-sensitive", "p": 2, "column": "else"}]),
+    ],
+)
+def test_certificate_with_an_unusable_plan(tmp_path, change):
+    write_people(tmp_path)
+    path = make_release(tmp_path)
+    rewrite(path, change)
+    with pytest.raises(InputError) as error:
+        shoal.verify(path)
+    assert error.value.code == "release.plan-of-certificate-not-usable"
+    done = call(["verify", str(path)])
+    assert (done.status, done.out) == (2, "")
+    assert "the plan in it cannot be used" in " ".join(done.err.split())
+
+
+@pytest.mark.parametrize("judges", ["the model and the gate", "the model and the independent verification"])
+def test_certificate_of_an_earlier_version_has_other_words(tmp_path, judges):
+    write_people(tmp_path)
+    path = make_release(tmp_path)
+    rewrite(path, lambda c: [model.update(judged_by=judges) for model in c["models"]])
+    assert outcomes(shoal.verify(path))["figures"] == "holds"
 
 
 def test_apostrophes_for_spreadsheets_leave_the_report_unchecked(tmp_path):

@@ -367,8 +367,8 @@ def verify_table(table=TABLE, model=MODEL, rows=8, wildcard=None):
 
 def test_good_release_passes_and_names_its_judges():
     result = verify_table()
-    assert [model.judged_by for model in result.models] == ["the model and the gate"] * 3
-    assert result.to_dict()["models"][0]["judged_by"] == "the model and the gate"
+    assert [model.judged_by for model in result.models] == ["the model and the independent verification"] * 3
+    assert result.to_dict()["models"][0]["judged_by"] == "the model and the independent verification"
     assert (result.rows, result.groups, result.smallest_group) == (8, 2, 4)
 
 
@@ -461,7 +461,10 @@ class _Even(Model):
 def test_model_without_independent_definition():
     """Such a model is judged by itself alone, and the certificate says so."""
     result = verify_table(model=combine([KAnonymity(2), _Even()]))
-    assert [model.to_dict()["judged_by"] for model in result.models] == ["the model and the gate", "the model alone"]
+    assert [model.to_dict()["judged_by"] for model in result.models] == [
+        "the model and the independent verification",
+        "the model alone",
+    ]
     odd = TABLE.slice(0, 7)
     with pytest.raises(VerificationError, match="does not meet even in 1 groups of 2"):
         verify_table(odd, model=combine([KAnonymity(2), _Even()]), rows=7)
@@ -547,7 +550,7 @@ def test_spellings_of_a_value_are_one_in_verification():
         {**{name: TABLE[name] for name in "qro"}, "s": ["HIV", "hiv ", "flu", None, "1", "1.0", "2", " "]}
     )
     result = verify_table(spelled, combine([KAnonymity(4), PSensitive(2), TCloseness(0.6)]))
-    assert [model.judged_by for model in result.models] == ["the model and the gate"] * 3
+    assert [model.judged_by for model in result.models] == ["the model and the independent verification"] * 3
     assert result.models[1].effective == {"p": 2}
     with pytest.raises(VerificationError, match="does not meet p-sensitive"):
         verify_table(spelled, combine([PSensitive(3)]))
@@ -677,4 +680,8 @@ def test_ordered_distance_of_one_value():
     schema = Schema({"age": Column(Role.QUASI_IDENTIFIER), "ill": Column(Role.SENSITIVE, order=("flu",))})
     found = shoal.anonymize(table, shoal.Plan(schema, (TCloseness(0.1, "ordered"),)))
     (verdict,) = found.figures["models"]
-    assert (verdict["holds"], verdict["effective"], verdict["judged_by"]) == (True, {"t": 0}, "the model and the gate")
+    assert (verdict["holds"], verdict["effective"], verdict["judged_by"]) == (
+        True,
+        {"t": 0},
+        "the model and the independent verification",
+    )

@@ -42,6 +42,7 @@ CERTIFICATE_SUFFIX = ".certificate.json"
 MAX_CERTIFICATE_BYTES = 50_000_000
 Outcome = Literal["holds", "fails", "not checked"]
 
+GUARANTEE_NOT_RECOMPUTED = "The guarantee of the method was not recomputed: it needs files that are not published."
 NOT_IN_RELEASE = (
     "How the release was chosen (rows that were left out, the method's search, the loss) is not in the release."
 )
@@ -231,21 +232,21 @@ def _promises(
     table: Source, content: Mapping[str, Any], engine: EngineSettings | None, progress: Progress
 ) -> tuple[CheckResult | None, list[Finding], list[str]]:
     """Check the table against the certificate's plan, and compare figures."""
+    if "guarantee" in content and not content["plan"].get("models") and not content["plan"].get("scenarios"):
+        text = "The certificate promises a guarantee of the method, and no model of the table."
+        return None, [Finding("promise", "not checked", text)], [GUARANTEE_NOT_RECOMPUTED]
     try:
         plan, unchecked = plan_of_certificate(content)
     except ShoalError as error:
-        text = f"The promises were not recomputed: the certificate's plan cannot be used by itself. {error}"
-        return None, [Finding("promise", "not checked", text)], []
-    if not plan.models and not plan.scenarios:
-        return None, [Finding("promise", "not checked", "The certificate promises no model of the table.")], unchecked
+        raise InputError("release.plan-of-certificate-not-usable", reason=str(error)) from None
+    unchecked += [GUARANTEE_NOT_RECOMPUTED] if "guarantee" in content else []
     if public_plan(plan).support is not None:
         text = "Rows are patterns; how many records match each is not in the table's rows."
         return None, [Finding("promise", "not checked", text), *_figures(content, None, plan, table, engine)], unchecked
     try:
         checked = check(table, plan=plan, engine=engine, progress=progress)
     except PlanError as error:
-        text = f"The promises were not recomputed: {error}"
-        return None, [Finding("promise", "not checked", text)], unchecked
+        raise InputError("release.plan-of-certificate-not-usable", reason=str(error)) from None
     except TableError as error:
         return None, [Finding("promise", "fails", f"The table is not one of this plan: {error}")], unchecked
     unchecked += list(checked.unanswered)
@@ -317,7 +318,7 @@ def plan_of_certificate(content: Mapping[str, Any]) -> tuple[Plan, list[str]]:
             raise
     # a method that needs files of its maker, such as a ledger
     document.pop("method")
-    notes.append("The guarantee of the method was not recomputed: it needs files that are not published.")
+    notes.append(GUARANTEE_NOT_RECOMPUTED)
     return Plan.from_dict(document), notes
 
 

@@ -104,17 +104,15 @@ class StagedFile:
             verified = engine.write(decided.numbered, self.people_path, self._writing)
             numbered = engine.read(verified)
             decided.require_same(engine, released, numbered)
-        written = None if self._is_changed else _written_table(verified, numbered)
+        written = _written_table(verified, numbered)
+        safe = self._neutralized is not None
         if written is not None and written.path != self.path:
             names = [name for name in released.columns if name not in schema.person]
-            require_same_files(replace(written, path=self.path, columns=released.columns), written, names)
+            file = replace(written, path=self.path, columns=released.columns, has_apostrophes=safe)
+            require_same_files(file, written, names)
+        elif written is not None:
+            written = replace(written, has_apostrophes=safe)
         return Staged(released, numbered, written, self.output, self.path)
-
-    @property
-    def _is_changed(self) -> bool:
-        """Return whether cells or names were changed for spreadsheets."""
-        made = self._neutralized
-        return made is not None and bool(made.undo or made.columns != made.table.columns)
 
     @property
     def output(self) -> dict[str, Any]:

@@ -17,6 +17,7 @@ _DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]{1,9})?")
 _BLANK_LETTERS = frozenset([0x115F, 0x1160, 0x2800, 0x3164, 0xFFA0])
 """Fillers of Hangul and the Braille pattern without dots."""
 
+_FORMULA_SIGNS = frozenset("=+-@\t\r\uff1d\uff0b\uff0d\uff20")
 _ZERO_WIDTH = frozenset([0x180E, 0x200B, 0x200C, 0x200D, 0x200E, 0x200F, 0x2060, 0xFEFF])
 """Characters without width, which surround a text as blanks do."""
 
@@ -101,6 +102,18 @@ def published_form(text: str) -> str | None:
             end -= 1
         text = text[start:end]
     return text or None
+
+
+def without_apostrophe(text: str) -> str:
+    """Return the text before an apostrophe was put in front of a formula.
+
+    Formulas begin with =, +, -, @, a tab or a carriage return. Texts with apostrophes before such a sign have one more.
+
+    >>> [without_apostrophe(text) for text in ("'=1+1", "''=1+1", "-5", "'s Gravenhage")]
+    ['=1+1', "'=1+1", '-5', "'s Gravenhage"]
+    """
+    rest = text.lstrip("'")
+    return text[1:] if text != rest and rest[:1] in _FORMULA_SIGNS else text
 
 
 def _is_blank(character: str) -> bool:

@@ -89,7 +89,11 @@ def name_judges(model: Any, evaluation: ModelEvaluation | None) -> str:
     """Name the definitions by which a model was judged, for the certificate."""
     if evaluation is None:
         return "the model alone"
-    return "the model and the gate" if model.name in BUILT_IN_DEFINITIONS else "the model and its package's definition"
+    return (
+        "the model and the independent verification"
+        if model.name in BUILT_IN_DEFINITIONS
+        else "the model and its package's definition"
+    )
 
 
 def merge_model_evaluations(definition: Definition, model: Any, every: Sequence[ModelEvaluation]) -> ModelEvaluation:

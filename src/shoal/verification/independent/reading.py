@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import VerificationError
-from shoal.verification.independent.folding import published_form
+from shoal.verification.independent.folding import published_form, without_apostrophe
 from shoal.verification.independent.formats import READERS, read_other_format
 
 if TYPE_CHECKING:
@@ -45,7 +45,8 @@ class WrittenTable:
     """A file or folder of parts, with the columns that it must have.
 
     ``delimiter`` and ``quote`` are those of an original. ``skips_blank_lines`` says whether an empty line is no record.
-    ``labelled`` are columns whose codes stand for their labels, in formats that have labels.
+    ``labelled`` are columns whose codes stand for their labels, in formats that have labels. ``has_apostrophes`` says
+    that an apostrophe was put before texts that spreadsheets would evaluate.
     """
 
     path: Path
@@ -54,6 +55,7 @@ class WrittenTable:
     quote: str = '"'
     skips_blank_lines: bool = False
     labelled: tuple[str, ...] = ()
+    has_apostrophes: bool = False
 
     @property
     def reader(self) -> str:
@@ -171,6 +173,8 @@ def _count_rows(written: WrittenTable | ReturnedFrame, positions: Sequence[int],
     parts: list[pa.Table] = []
     unmerged = 0
     for batch in _batches(written, positions):
+        if isinstance(written, WrittenTable) and written.has_apostrophes:
+            batch = list(map(_without_apostrophes, batch))
         columns = [_comparable(column, position in quasi) for position, column in zip(positions, batch, strict=True)]
         counted = pa.table([*columns, pa.repeat(pa.scalar(1, pa.int64()), len(columns[0]))], _names(positions))
         parts.append(_merge([counted]))
@@ -221,6 +225,17 @@ def _comparable(column: pa.Array, is_quasi: bool) -> pa.Array:
     return _canonical(column) if is_quasi and pa.types.is_string(kind) else column
 
 
+def _without_apostrophes(column: pa.Array) -> pa.Array:
+    """Remove the apostrophe from texts that have one before a formula."""
+    import pyarrow as pa
+
+    if not pa.types.is_string(column.type) and not pa.types.is_large_string(column.type):
+        return column
+    encoded = column.dictionary_encode()
+    texts = pa.array([without_apostrophe(text) for text in encoded.dictionary.to_pylist()], column.type)
+    return texts.take(encoded.indices)
+
+
 def _canonical(column: pa.Array) -> pa.Array:
     """Convert texts to canonical form; nothing but blanks is missing."""
     import pyarrow as pa
@@ -258,7 +273,8 @@ def _table_batches(written: WrittenTable, positions: Sequence[int]) -> Iterator[
 
 
 def _require_header(written: WrittenTable, found: Sequence[str]) -> None:
-    if tuple(found) != written.columns:
+    names = map(without_apostrophe, found) if written.has_apostrophes else found
+    if tuple(names) != written.columns:
         raise VerificationError("verification.other-columns", found=len(found), expected=len(written.columns))
 
 
@@ -285,8 +301,9 @@ def _csv_batches(written: WrittenTable, part: Path, positions: Sequence[int]) ->
 
     with part.open(encoding="utf-8-sig", newline="") as file:
         records = csv.reader(file, strict=True, delimiter=written.delimiter, quotechar=written.quote)
-        _require_header(written, next(record for record in records if record or not written.skips_blank_lines))
-    names = [written.columns[position] for position in positions]
+        header = next(record for record in records if record or not written.skips_blank_lines)
+    _require_header(written, header)
+    names = [header[position] for position in positions]
     kinds: Any = dict.fromkeys(names, pa.string())
     with arrow_csv.open_csv(
         part,
@@ -314,8 +331,8 @@ def _parquet_batches(written: WrittenTable, part: Path, positions: Sequence[int]
     """Read a Parquet file by Arrow, in the types that it states."""
     import pyarrow.parquet as pq
 
-    names = [written.columns[position] for position in positions]
     with pq.ParquetFile(part) as file:
         _require_header(written, file.schema_arrow.names)
+        names = [file.schema_arrow.names[position] for position in positions]
         for batch in file.iter_batches(BATCH_ROWS, columns=names):
             yield [batch.column(batch.schema.get_field_index(name)) for name in names]
