@@ -267,3 +267,60 @@ def test_values_that_formats_write_otherwise(folder, ending, more):
 )
 def test_labels_are_spelled_as_written(labels, kind, texts, expected):
     assert spell_as_written(labels, kind, texts) == expected
+
+
+# -- people -------------------------------------------------------------------------------------------
+
+PEOPLE = {"models": [{"name": "k-anonymity", "k": 2}, {"name": "p-sensitive", "p": 2}], "method": {"name": "mondrian"}}
+
+
+def release_people(folder, output, **more):
+    """Release rows of people: two spellings of a name, and rows without one."""
+    names = [["Ann Lee", "ann  lee", "Bo", "007", "7", None, f"p{row}"][row % 7] for row in range(60)]
+    pq.write_table(table().append_column("who", pa.array(names)), folder / "people.parquet")
+    pc.write_csv(pq.read_table(folder / "people.parquet"), folder / "people.csv")
+    columns = {"age": {"role": "quasi-identifier", "hierarchy": {"intervals": [5]}}, "zip": "quasi-identifier"}
+    columns |= {"ill": "sensitive", "who": "person"}
+    source = {"path": f"people.{more.pop('ending', 'csv')}"}
+    return shoal.release({"source": source, "output": {"path": output}, "columns": columns, **PEOPLE, **more})
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize(
+    "more", [{}, {"models": [{"name": "k-anonymity", "k": 2, "known": 1}], "method": {"name": "full-domain"}}]
+)
+def test_people_of_the_original_are_read_again(folder, ending, more):
+    found = release_people(folder, "out.csv", ending=ending, **more)
+    reader = {"csv": "Python's csv module", "parquet": "Arrow"}[ending]
+    assert found.figures["original_reading"] == reader
+    assert "original_reading" not in found.certificate.content
+
+
+@pytest.mark.parametrize("change", ["owner", "split", "value", "label"])
+def test_other_people_in_the_original_are_noticed(folder, change, monkeypatch):
+    """One row belongs to another person, or has another value."""
+    real = original.count_written_rows
+
+    def changed(*given):
+        found = real(*given)
+        name = {"owner": "c3", "split": "c3", "value": "c2", "label": "c1"}[change]
+        cells = found.column(name).to_pylist()
+        index = cells.index("Bo") if name == "c3" else 0
+        cells[index] = {"owner": "7", "split": "Bob", "value": "other", "label": "Z"}[change]
+        return found.set_column(found.column_names.index(name), name, pa.array(cells, pa.string()))
+
+    monkeypatch.setattr(original, "count_written_rows", changed)
+    with pytest.raises(TableError) as error:
+        release_people(folder, "out.csv")
+    assert error.value.code == "source.read-with-other-people"
+    assert not (folder / "out.csv").exists()
+
+
+@pytest.mark.parametrize("change", [{"publish": "categories"}, {"missing": "not applicable"}])
+def test_published_categories_are_not_those_of_the_file(folder, change):
+    """Values that are changed as they are read are left to the engine."""
+    columns = {"age": "quasi-identifier", "zip": "quasi-identifier"}
+    columns["ill"] = {"role": "sensitive", "categories": [["flu"], ["gout"]], **change}
+    plan = {"source": {"path": "source.csv"}, "output": {"path": "out.csv"}, "columns": columns, **PATTERNS}
+    expected = "the engine" if "publish" in change else "Python's csv module"
+    assert shoal.release(plan).figures["original_reading"] == expected

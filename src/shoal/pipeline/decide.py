@@ -65,7 +65,8 @@ from shoal.table.people import number_people
 from shoal.table.pseudonyms import name_people, read_key, replace_identifiers
 from shoal.utility.loss import losses
 from shoal.verification.check import CheckResult, PeopleCounts
-from shoal.verification.independent import ReturnedFrame, WrittenTable
+from shoal.verification.independent import ENGINE, ReturnedFrame, WrittenTable
+from shoal.verification.original import require_same_people
 from shoal.verification.pattern_sets import verify_patterns
 from shoal.verification.verify import read_source_people, require_same_rows, verify, verify_distributed
 
@@ -220,14 +221,19 @@ class DecidedInMemory(Decided):
             return verify_patterns(
                 engine, written, problem.frequencies, problem.ladders, self.recoding, schema, model, file, original
             )
+        if schema.person and original is not None:
+            require_same_people(original, problem.frequencies, self.plan.schema)
         people = read_source_people(engine, self.source, schema, model) if schema.person else None
         labels = self._labels_of_codes() if partial_knowledge_models(model) else ()
         wildcard = self.plan.method.wildcard
         with allow_seconds(_time_limit(self.plan.method)):
-            return verify(
+            checked = verify(
                 engine, written, schema, model, self.released_rows, wildcard, problem.frequencies, people, labels, file,
                 original,
             )  # fmt: skip
+        if schema.person:
+            return replace(checked, original_reading=ENGINE if original is None else original.reader)
+        return checked
 
     @property
     @override
@@ -235,6 +241,8 @@ class DecidedInMemory(Decided):
         schema = self.plan.schema
         if isinstance(self.recoding, ByPattern):
             return (*schema.quasi_identifiers, *schema.sensitive)
+        if schema.person:
+            return (*schema.quasi_identifiers, *schema.sensitive, *schema.person)
         looks_up = self.plan.method.wildcard is not None or bool(partial_knowledge_models(self.plan.model))
         return schema.quasi_identifiers if looks_up else ()
 

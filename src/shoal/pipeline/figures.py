@@ -101,6 +101,8 @@ def original_table(source: Source, decided: Decided) -> WrittenTable | None:
         return None
     path = Path(source.path)
     moved = any(column.shift or column.relative_to or column.unmatched != "error" for column in columns)
+    chosen = [plan.schema.columns[name] for name in names]
+    moved = moved or any(column.publish != "values" or column.levels is not None for column in chosen)
     if moved or source.format is not None or not is_plain_file(path) or not has_plain_types(path, names):
         return None
     if path.suffix.lower() == ".parquet":

@@ -28,7 +28,7 @@ from shoal.verification.independent.judge import (
     merge_evaluations,
     name_judges,
 )
-from shoal.verification.independent.patterns import CountedPattern, count_matching_records, count_patterns
+from shoal.verification.independent.patterns import CountedPattern, class_keys, count_matching_records, count_patterns
 from shoal.verification.independent.people import evaluate_column_sets_by_people, evaluate_people
 from shoal.verification.independent.reading import (
     ENGINE,
@@ -53,6 +53,7 @@ __all__ = [
     "SensitiveColumn",
     "TableEvaluation",
     "WrittenTable",
+    "class_keys",
     "columns_needed",
     "count_groups",
     "count_groups_with_wildcards",

@@ -37,10 +37,10 @@ def count_patterns(
     """
     labels = [read_texts(counted.column(f"c{position}")) for position in quasi]
     classes = [
-        _class_keys(read_texts(counted.column(f"c{position}")), is_exact) for position, is_exact in sensitive.items()
+        class_keys(read_texts(counted.column(f"c{position}")), is_exact) for position, is_exact in sensitive.items()
     ]
     cells = list(zip(*records, strict=True))
-    record_classes = map(_class_keys, cells[len(quasi) :], sensitive.values())
+    record_classes = map(class_keys, cells[len(quasi) :], sensitive.values())
     found, matching = count_matching_records(
         [*labels, *classes], [*cells[: len(quasi)], *record_classes], list(records.values()), len(quasi), wildcard
     )
@@ -54,7 +54,7 @@ def count_patterns(
     return patterns, matching
 
 
-def _class_keys(texts: Sequence[Label], is_exact: bool) -> list[Hashable]:
+def class_keys(texts: Sequence[Label], is_exact: bool) -> list[Hashable]:
     """Return what equal sensitive values have in common; None is missing."""
     key_of = {text: text if is_exact or text is None else value_key(text) for text in set(texts)}
     return [key_of[text] for text in texts]
