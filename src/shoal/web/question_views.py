@@ -6,6 +6,7 @@ The forms of questions are built from :data:`shoal.budget.question_kinds.QUESTIO
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
@@ -90,7 +91,10 @@ def questions(project: Project, request: Request, language: str) -> dict[str, An
     except ShoalError as error:
         return view | {"ledger_error": translate_error(error, language)}
     answers = {answer["entry"]: answer for answer in read_answers(project.folder, file)}
-    booked = [{**entry, "answer": answers.get(entry["number"])} for entry in reversed(status["bookings"])]
+    booked = [
+        {**entry, "answer": answers.get(entry["number"]), "odds": one_in(entry["rho_after"], language)}
+        for entry in reversed(status["bookings"])
+    ]
     spent, left = status["epsilon"], status["remaining_epsilon"]
     latest = run.result if run is not None and run.state == "done" else None
     return view | {
@@ -98,8 +102,20 @@ def questions(project: Project, request: Request, language: str) -> dict[str, An
         "share": spent / (spent + left) if spent + left else 1.0,
         "suggested": _suggested(status, language),
         "booked": booked,
+        "odds": one_in(status["rho"], language),
+        "limit": one_in(status["rho_limit"], language),
         "answer": latest,
     }
+
+
+def one_in(probability: float, language: str) -> str:
+    """Describe a bound of a probability as "1 in N", with N rounded down.
+
+    >>> one_in(0.05, "en"), one_in(1 / 33_333.5, "de")
+    ('1 in 20', '1 zu 33.333')
+    """
+    count = math.floor(1 / probability + 1e-9)
+    return translate("ledger.odds", language, count=localized(number(count), language))
 
 
 def _suggested(status: Mapping[str, Any], language: str) -> dict[str, str] | None:
@@ -111,8 +127,8 @@ def _suggested(status: Mapping[str, Any], language: str) -> dict[str, str] | Non
         return None
     m = status["m"]
     factor = status["remaining_E"] ** float(SUGGESTED_SHARE)
-    rho = rounded_down(factor / (m - 1 + factor), 3)
-    if not 1 / m < float(rho) <= status["remaining_rho"]:
+    rho = f"1/{math.ceil((m - 1 + factor) / factor)}"
+    if not Fraction(1, m) < Fraction(rho) <= Fraction(status["remaining_rho"]):
         rho = rounded_down(status["remaining_rho"], 6)
     try:
         width = half_width(calibrate(bound_from_rho(rho, m), 1))

@@ -43,9 +43,11 @@ QUESTION_TEXTS: dict[str, tuple[str, str]] = {
         "Das Budget ist verbraucht: Diese Tabelle darf nicht mehr gefragt werden.",
     ),
     "ledger.rho": (
-        "All answers and releases so far let nobody be named with a probability above {rho}; the limit is {limit} (1 in {k}, of {m} candidates).",
-        "Alle bisherigen Antworten und Veröffentlichungen lassen niemanden mit einer Wahrscheinlichkeit über {rho} nennen; die Grenze ist {limit} (1 zu {k}, bei {m} Kandidaten).",
+        "All answers and releases so far let nobody be named with a probability above {odds}, of {m} candidates; the limit is {limit}.",
+        "Alle bisherigen Antworten und Veröffentlichungen lassen niemanden mit einer Wahrscheinlichkeit über {odds} nennen, bei {m} Kandidaten; die Grenze ist {limit}.",
     ),
+    "ledger.odds": ("1 in {count}", "1 zu {count}"),
+    "ledger.details": ("Where the ledger is, and its head", "Wo das Kassenbuch liegt, und sein Kopf"),
     "ledger.entries": ("What was booked", "Was gebucht wurde"),
     "ledger.number": ("Entry", "Eintrag"),
     "ledger.entry.query": ("question", "Frage"),

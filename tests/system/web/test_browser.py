@@ -160,6 +160,47 @@ def test_recipient_is_chosen_by_keyboard(server, visited):
     page.close()
 
 
+@pytest.mark.skipif(not AXE.is_file(), reason="no accessibility engine: npm ci in tests/system/browser")
+def test_ledger_question_and_review_by_keyboard(server, visited):
+    """A ledger is created, a question asked, a plan reviewed without a mouse."""
+    context, _ = visited
+    page = context.new_page()
+    open_sample(page, server.home, "questions")
+    page.focus("#ledger-m")
+    page.keyboard.type("100000")
+    press_to(page, "#ledger-form button", 2)
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#question-form")
+    page.select_option("#question-person", "")
+    page.select_option("#where-0", "country")
+    page.fill("#is-0", "USA")
+    press_to(page, "#question-form button", 12)
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#answer")
+    assert page.input_value("#is-0") == "USA"  # the form is as it was
+    assert page.locator("main tbody tr").count() == 1
+    page.add_script_tag(path=str(AXE))
+    assert page.evaluate("axe.run(document).then((found) => found.violations.map((rule) => rule.id))") == []
+    for width in (320, 1366):
+        page.set_viewport_size({"width": width, "height": 768})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+    go_to_step(page, "review")
+    page.fill("#reviewer", "A. Reader")
+    page.focus("#reviewer")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#refusal:has-text('not confirmed')")
+    for box in page.locator("[name=confirmed]").all():
+        box.focus()
+        page.keyboard.press("Space")
+    page.focus("#reviewer")
+    page.keyboard.press("Enter")
+    wait_for_plan(page, 'by = "A. Reader"')
+    page.wait_for_selector("main:has-text('Reviewed by A. Reader')")
+    page.select_option("[data-option=role][data-column-name=zip]", "sensitive")
+    page.wait_for_selector("main:has-text('Changed since the review'), #sentence.warns")
+    page.close()
+
+
 @pytest.mark.parametrize("width", [320, 390])
 def test_no_horizontal_overflow_on_a_phone(server, visited, width):
     context, project = visited
