@@ -25,6 +25,7 @@ from shoal.web.plan_edits import PlanLocation, locate
 from shoal.web.projects import Project
 from shoal.web.review_views import recipient_choices, review_of
 from shoal.web.translations import (
+    STEP_GROUPS,
     STEPS,
     TEXTS,
     translate,
@@ -149,7 +150,8 @@ class Pages:
         return {
             "project": project.name,
             "step": step,
-            "steps": [(name, self._step_status(project, name, error, location)) for name in STEPS],
+            "steps": {name: self._step_status(project, name, error, location) for name in STEPS},
+            "groups": STEP_GROUPS,
             "plan_text": project.text,
             "error": None if error is None else translate_error(error, language),
             "fault": location,

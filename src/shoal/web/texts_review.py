@@ -118,4 +118,9 @@ REVIEW_TEXTS: dict[str, tuple[str, str]] = {
         "The plan asks for smaller groups than {small}; a larger k protects these, too.",
         "Der Plan verlangt kleinere Gruppen als {small}; ein größeres k schützt auch diese.",
     ),
+    "group.check": ("1. Check the columns", "1. Spalten prüfen"),
+    "group.require": ("2. Set requirements", "2. Anforderungen"),
+    "group.anonymize": ("3. Anonymize", "3. Anonymisieren"),
+    "group.download": ("4. Check and download", "4. Prüfen und laden"),
+    "group.answers": ("Or: single answers", "Oder: einzelne Antworten"),
 }

@@ -16,19 +16,15 @@ from shoal.runtime.templates import fill_template
 from shoal.web.texts_questions import QUESTION_TEXTS
 from shoal.web.texts_review import REVIEW_TEXTS
 
-STEPS = (
-    "table",
-    "columns",
-    "hierarchies",
-    "promise",
-    "review",
-    "run",
-    "explore",
-    "compare",
-    "attack",
-    "publish",
-    "questions",
+STEP_GROUPS = (
+    ("check", ("table", "columns", "hierarchies")),
+    ("require", ("promise", "review")),
+    ("anonymize", ("run", "explore")),
+    ("download", ("compare", "attack", "publish")),
+    ("answers", ("questions",)),
 )
+"""The steps under the headings of the page."""
+STEPS = tuple(step for _, members in STEP_GROUPS for step in members)
 
 TEXTS: dict[str, tuple[str, str]] = {
     "skip": ("Skip to the content", "Zum Inhalt"),
@@ -36,12 +32,30 @@ TEXTS: dict[str, tuple[str, str]] = {
     "step.table": ("Table", "Tabelle"),
     "step.columns": ("Columns", "Spalten"),
     "step.hierarchies": ("Hierarchies", "Hierarchien"),
-    "step.promise": ("Promise", "Zusage"),
-    "step.run": ("Run", "Lauf"),
-    "step.explore": ("Explore", "Erkunden"),
-    "step.compare": ("Compare", "Vergleich"),
-    "step.attack": ("Attack", "Angriff"),
-    "step.publish": ("Publish", "Veröffentlichen"),
+    "step.promise": (
+        "Requirements",
+        "Anforderungen",
+    ),
+    "step.run": (
+        "Anonymize",
+        "Anonymisieren",
+    ),
+    "step.explore": (
+        "Compare methods",
+        "Verfahren vergleichen",
+    ),
+    "step.compare": (
+        "Before and after",
+        "Vorher und nachher",
+    ),
+    "step.attack": (
+        "Risk check",
+        "Risikoprüfung",
+    ),
+    "step.publish": (
+        "Download",
+        "Herunterladen",
+    ),
     "mark.done": ("done", "erledigt"),
     "mark.open": ("open", "offen"),
     "mark.warning": ("needs attention", "braucht Aufmerksamkeit"),
@@ -66,8 +80,8 @@ TEXTS: dict[str, tuple[str, str]] = {
     ),
     "start.up": ("Up", "Hinauf"),
     "start.way": (
-        "The way: what the table is, what its columns are, what is promised, a release, what it lost and what an intruder would still learn. You can go back at any time, and nothing is published before it was verified.",
-        "Der Weg: was die Tabelle ist, was ihre Spalten sind, was zugesagt wird, eine Veröffentlichung, was sie verlor und was ein Angreifer noch erfährt. Sie können jederzeit zurück, und nichts wird veröffentlicht, bevor es geprüft ist.",
+        "Four steps: check the columns, set requirements, anonymize, check and download. You can go back at any time, and nothing is published before it was verified.",
+        "Vier Schritte: Spalten prüfen, Anforderungen festlegen, anonymisieren, prüfen und herunterladen. Sie können jederzeit zurück, und nichts wird veröffentlicht, bevor es geprüft ist.",
     ),
     "start.empty": (
         "No table or folder here. Upload one, or start shoal serve in the folder of your tables.",
@@ -85,9 +99,18 @@ TEXTS: dict[str, tuple[str, str]] = {
         "Zeilen mit Komma, Strichpunkt oder Tabulator; die erste benennt die Spalten",
     ),
     "start.paste.go": ("Use these rows", "Diese Zeilen verwenden"),
-    "start.samples": ("Something to play with", "Etwas zum Ausprobieren"),
-    "start.patients": ("The twelve patients of the papers", "Die zwölf Patienten der Aufsätze"),
-    "start.census": ("5,000 invented people, as in a census", "5.000 erfundene Menschen wie in einer Volkszählung"),
+    "start.samples": (
+        "Try it",
+        "Ausprobieren",
+    ),
+    "start.patients": (
+        "Demo: 12 patients",
+        "Beispiel: 12 Patienten",
+    ),
+    "start.census": (
+        "Demo: 5,000 invented people, as in a census",
+        "Beispiel: 5.000 erfundene Menschen wie in einer Volkszählung",
+    ),
     "start.projects": ("Go on with", "Weiter mit"),
     "state.drafting": (
         "shoal is looking at the table and drafts a plan.",
@@ -100,20 +123,20 @@ TEXTS: dict[str, tuple[str, str]] = {
         "Zähle die Zeilen, die sich unterscheiden lassen …",
     ),
     "state.failing": (
-        "As it stands, {failing} of {rows} rows ({part}) fail the promise.",
-        "So wie sie ist, verfehlen {failing} von {rows} Zeilen ({part}) die Zusage.",
+        "Your original table: {failing} of {rows} rows ({part}) do not meet the requirements.",
+        "Im Original sind {failing} von {rows} Zeilen ({part}) nicht ausreichend geschützt.",
     ),
     "state.holds": (
-        "As it stands, all {rows} rows meet the promise.",
-        "So wie sie ist, erfüllen alle {rows} Zeilen die Zusage.",
+        "Your original table: all {rows} rows meet the requirements.",
+        "Im Original erfüllen alle {rows} Zeilen die Anforderungen.",
     ),
     "state.infeasible": (
-        "It cannot be kept with what is chosen: {why}",
-        "Mit dem Gewählten ist sie nicht zu halten: {why}",
+        "The requirements cannot be met with what is chosen: {why}",
+        "Mit dem Gewählten sind die Anforderungen nicht zu erfüllen: {why}",
     ),
     "state.rehearsed": (
-        "With this plan {released} rows can be published in {groups} groups that look alike, and {lost} of the detail is lost.",
-        "Mit diesem Plan lassen sich {released} Zeilen in {groups} gleich aussehenden Gruppen veröffentlichen; {lost} der Genauigkeit gehen verloren.",
+        "With this plan {released} rows can be published, in {groups} groups of rows that cannot be told apart; {lost} of the information is lost.",
+        "Mit diesem Plan lassen sich {released} Zeilen veröffentlichen, in {groups} Gruppen nicht unterscheidbarer Zeilen; {lost} der Information gehen verloren.",
     ),
     "state.next": (
         "Next: {step}",
@@ -132,26 +155,32 @@ TEXTS: dict[str, tuple[str, str]] = {
     ),
     "cancel": ("Cancel", "Abbrechen"),
     "error.english": ("{text}", "shoal meldet auf Englisch: {text}"),
-    "failed": ("It did not work", "Es hat nicht geklappt"),
+    "failed": (
+        "It could not be finished.",
+        "Fehlgeschlagen.",
+    ),
     "table.about": ("The first rows, as shoal reads them.", "Die ersten Zeilen, wie shoal sie liest."),
     "table.mask": ("Hide the cells", "Zellen verbergen"),
     "table.rows": ("{rows} rows, {columns} columns", "{rows} Zeilen, {columns} Spalten"),
     "table.unique": (
-        "{unique} rows are alone in what others may know (all quasi-identifiers together).",
-        "{unique} Zeilen sind allein in dem, was andere wissen können (alle Quasi-Identifikatoren zusammen).",
+        "{unique} rows are unique in the columns that an intruder could know.",
+        "{unique} Zeilen sind einmalig in den Spalten, die ein Angreifer kennen könnte.",
     ),
     "table.other": ("Choose another table", "Eine andere Tabelle wählen"),
     "columns.about": (
-        "Say what each column is. What singles people out most is on top. With the focus in a row, the letters are keys.",
-        "Sagen Sie, was jede Spalte ist. Was Menschen am meisten heraushebt, steht oben. In einer Zeile sind die Buchstaben Tasten.",
+        "Check what each column contains. The riskiest columns come first. (Keyboard: focus a row and press a letter.)",
+        "Prüfen Sie, was jede Spalte enthält. Die riskantesten stehen oben. (Tastatur: Zeile auswählen, Buchstaben drücken.)",
     ),
     "columns.name": ("Column", "Spalte"),
     "columns.role": ("Role", "Rolle"),
     "columns.shape": ("Values", "Werte"),
-    "columns.alone": ("Alone", "Allein"),
+    "columns.alone": (
+        "Unique",
+        "Einmalig",
+    ),
     "columns.alone.about": (
-        "rows that it singles out by itself; with the best second column",
-        "Zeilen, die sie allein heraushebt; mit der besten zweiten Spalte",
+        "share of rows that this column alone points to; with the best second column",
+        "Anteil der Zeilen, auf die diese Spalte allein zeigt; mit der besten zweiten Spalte",
     ),
     "columns.with": (
         "{share} with {other}",
@@ -170,44 +199,50 @@ TEXTS: dict[str, tuple[str, str]] = {
         "Stattdessen ein Pseudonym veröffentlichen (mit einem geheimen Schlüssel, der hier bleibt)",
     ),
     "columns.pseudonym.linked": (
-        "Publish a pseudonym in its place, by which rows that belong together can be told (needs the promise about several rows)",
-        "Stattdessen ein Pseudonym veröffentlichen, an dem man zusammengehörige Zeilen erkennt (braucht die Zusage über mehrere Zeilen)",
+        "Publish a pseudonym in its place, by which rows that belong together can be told (needs the requirement about several rows)",
+        "Stattdessen ein Pseudonym veröffentlichen, an dem man zusammengehörige Zeilen erkennt (braucht die Anforderung über mehrere Zeilen)",
     ),
-    "columns.dates": ("Dates", "Daten"),
+    "columns.dates": (
+        "Dates",
+        "Datumsangaben",
+    ),
     "columns.dates.exact": ("as they are", "wie sie sind"),
     "columns.dates.shift": (
-        "moved, all of a person by the same secret number of days",
-        "verschoben, alle einer Person um gleich viele geheime Tage",
+        "shifted, all dates of a person by the same random number of days",
+        "verschoben, alle Daten einer Person um gleich viele zufällige Tage",
     ),
-    "columns.dates.first": ("days since the person's first", "Tage seit dem ersten der Person"),
+    "columns.dates.first": (
+        "days since the person's first date",
+        "Tage seit dem ersten Datum der Person",
+    ),
     "columns.days": ("at most, days", "höchstens, Tage"),
     "role.identifier": (
-        "Names",
-        "Nennt",
+        "Identifier",
+        "Identifiziert",
     ),
     "role.quasi-identifier": (
-        "Known",
-        "Bekannt",
+        "Could be known",
+        "Könnte bekannt sein",
     ),
     "role.sensitive": (
-        "Secret",
-        "Geheim",
+        "Sensitive",
+        "Sensibel",
     ),
     "role.other": (
-        "Harmless",
-        "Harmlos",
+        "Publish as is",
+        "Unverändert",
     ),
     "role.drop": (
-        "Leave out",
-        "Weglassen",
+        "Remove",
+        "Entfernen",
     ),
     "role.person": (
-        "Person",
-        "Person",
+        "Person ID",
+        "Personen-ID",
     ),
     "role.household": (
-        "Household",
-        "Haushalt",
+        "Household ID",
+        "Haushalts-ID",
     ),
     "role.weight": ("A weight", "Ein Gewicht"),
     "role.items": ("A set of items", "Eine Menge von Dingen"),
@@ -216,18 +251,21 @@ TEXTS: dict[str, tuple[str, str]] = {
         "Wie ein Wert ungenauer wird: links der Wert, dann schrittweise weniger, zuletzt nichts (*).",
     ),
     "hierarchies.none": (
-        "No column is one that others may know; choose one under Columns.",
-        "Keine Spalte ist eine, die andere wissen können; wählen Sie eine unter Spalten.",
+        "No column could be known to others; choose one under Columns.",
+        "Keine Spalte könnte anderen bekannt sein; wählen Sie eine unter Spalten.",
     ),
     "hierarchies.kind": ("Kind", "Art"),
     "hierarchies.text": ("As text", "Als Text"),
     "hierarchies.use": ("Use it", "Verwenden"),
     "hierarchies.undo": ("Undo", "Rückgängig"),
     "hierarchies.level": ("Level {level}", "Stufe {level}"),
-    "hierarchies.labels": ("{count} labels", "{count} Bezeichnungen"),
+    "hierarchies.labels": (
+        "Categories: {count}",
+        "Kategorien: {count}",
+    ),
     "hierarchies.small": (
-        "{rows} rows under a label of fewer than {least}",
-        "{rows} Zeilen unter einer Bezeichnung mit weniger als {least}",
+        "Rows in categories of fewer than {least}: {rows}",
+        "Zeilen in Kategorien mit weniger als {least} Zeilen: {rows}",
     ),
     "hierarchies.preview": (
         "Each level on the column's own values, with rows",
@@ -240,7 +278,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     "kind.cuts": ("Cuts: a line of numbers for each level", "Schnitte: je Stufe eine Zeile mit Zahlen"),
     "kind.dates": (
         "Dates: such as month, quarter, year, decade; format after a semicolon",
-        "Daten: etwa month, quarter, year, decade; Format nach Strichpunkt",
+        "Datumsangaben: etwa month, quarter, year, decade; Format nach Strichpunkt",
     ),
     "kind.prefix": (
         "Codes lose their last characters; lengths to keep, or empty",
@@ -281,8 +319,8 @@ TEXTS: dict[str, tuple[str, str]] = {
         "Hinzufügen",
     ),
     "promise.more": (
-        "More conditions, with their papers",
-        "Weitere Bedingungen, mit ihren Aufsätzen",
+        "More requirements, with their papers",
+        "Weitere Anforderungen, mit ihren Aufsätzen",
     ),
     "against.k-anonymity": (
         "Against one who looks for a person by what is known about them.",
@@ -313,15 +351,18 @@ TEXTS: dict[str, tuple[str, str]] = {
         "Gegen jemanden, der daraus lernt, wie oft ein Wert in einer Gruppe vorkommt.",
     ),
     "run.about": (
-        "Make the release. It is verified before anything is written.",
-        "Die Veröffentlichung erzeugen. Sie wird geprüft, bevor etwas geschrieben wird.",
+        "Make the anonymized table. It is verified before anything is written.",
+        "Die anonymisierte Tabelle erzeugen. Sie wird geprüft, bevor etwas geschrieben wird.",
     ),
     "run.method": ("Method", "Verfahren"),
     "run.suppression": (
-        "Part of the rows that may be left out, at most (0.05 is one in twenty)",
-        "Anteil der Zeilen, die höchstens wegfallen dürfen (0.05 ist eine von zwanzig)",
+        "Rows that may be deleted, at most (0.05 is 5 %)",
+        "Zeilen, die höchstens entfallen dürfen (0.05 sind 5 %)",
     ),
-    "run.go": ("Make the release", "Veröffentlichung erzeugen"),
+    "run.go": (
+        "Anonymize",
+        "Anonymisieren",
+    ),
     "run.left": ("{count} rows were left out.", "{count} Zeilen fielen weg."),
     "run.earlier": ("Releases of this project", "Veröffentlichungen dieses Projekts"),
     "run.none": ("There is no release yet.", "Es gibt noch keine Veröffentlichung."),
@@ -329,14 +370,20 @@ TEXTS: dict[str, tuple[str, str]] = {
         "There is no release to look at yet.",
         "Es gibt noch keine Veröffentlichung zum Ansehen.",
     ),
-    "run.first.go": ("Make one under Run", "Erzeugen Sie eine unter Lauf"),
+    "run.first.go": (
+        "Make one under Anonymize",
+        "Erzeugen Sie eine unter Anonymisieren",
+    ),
     "run.number": ("Release", "Veröffentlichung"),
     "run.rows": ("Rows", "Zeilen"),
     "run.groups": ("Groups", "Gruppen"),
     "run.smallest": ("Smallest", "Kleinste"),
     "run.few": ("for any {known} known", "bei {known} bekannten"),
     "run.keys": ("for each set", "bei jeder Menge"),
-    "run.lost": ("Detail lost", "Verlust"),
+    "run.lost": (
+        "Information lost",
+        "Informationsverlust",
+    ),
     "explore.about": (
         "Several methods side by side: what each costs, and what risk remains. Nothing is written.",
         "Mehrere Verfahren nebeneinander: was jedes kostet und welches Risiko bleibt. Nichts wird geschrieben.",
@@ -345,31 +392,49 @@ TEXTS: dict[str, tuple[str, str]] = {
     "explore.ks": ("Sizes of groups to try (k), such as 5, 10", "Zu versuchende Gruppengrößen (k), etwa 5, 10"),
     "explore.seconds": ("Seconds for each, at most", "Sekunden für jedes, höchstens"),
     "explore.go": (
-        "Let them race",
-        "Wettlauf starten",
+        "Compare methods",
+        "Verfahren vergleichen",
     ),
-    "explore.take": ("Take it", "Nehmen"),
+    "explore.take": (
+        "Use this",
+        "Übernehmen",
+    ),
     "explore.trial": ("Trial", "Versuch"),
-    "explore.loss": ("Loss", "Verlust"),
+    "explore.loss": (
+        "Information lost",
+        "Informationsverlust",
+    ),
     "explore.risk": ("Risk, on average", "Risiko im Mittel"),
     "explore.outcome": ("Outcome", "Ergebnis"),
-    "explore.all": ("All trials, least loss first", "Alle Versuche, kleinster Verlust zuerst"),
+    "explore.all": (
+        "All trials, least information lost first",
+        "Alle Versuche, kleinster Informationsverlust zuerst",
+    ),
     "explore.lattice": ("Full-domain recodings", "Verallgemeinerung ganzer Spalten"),
     "explore.lattice.about": (
-        "Every way to make whole columns less exact: at the foot the exact table, at the top nothing. Filled ones keep the promise; those with a thick edge are the finest that do, the brown edge loses least, the dashed one is the plan as it is. Click one and it is the plan.",
-        "Jede Art, ganze Spalten ungenauer zu machen: unten die genaue Tabelle, oben nichts. Gefüllte halten die Zusage; die mit dickem Rand sind die feinsten davon, der braune Rand verliert am wenigsten, der gestrichelte ist der Plan, wie er ist. Ein Klick, und sie ist der Plan.",
+        "Each box is one combination of generalization levels: at the bottom the original, at the top everything hidden. Filled boxes meet the requirements. Thick edges: the most detailed of them. Brown edge: least information lost. Dashed: your current choice. Click a box to use it.",
+        "Jedes Kästchen ist eine Kombination von Stufen: unten das Original, oben ist alles verborgen. Gefüllte erfüllen die Anforderungen. Dicker Rand: die genauesten davon. Brauner Rand: kleinster Informationsverlust. Gestrichelt: Ihre jetzige Wahl. Klicken Sie auf eines, um es zu verwenden.",
     ),
     "explore.lattice.go": (
         "Draw them",
         "Zeichnen",
     ),
     "explore.efficient": ("efficient", "effizient"),
-    "explore.chosen": ("least loss", "kleinster Verlust"),
+    "explore.chosen": (
+        "least information lost",
+        "kleinster Informationsverlust",
+    ),
     "compare.before": ("original", "Original"),
-    "compare.after": ("release", "Veröffentlichung"),
+    "compare.after": (
+        "release",
+        "anonymisiert",
+    ),
     "compare.value": ("Value", "Wert"),
     "compare.cost": ("What each column lost", "Was jede Spalte verlor"),
-    "compare.lost": ("Detail lost", "Verlorene Genauigkeit"),
+    "compare.lost": (
+        "Information lost",
+        "Informationsverlust",
+    ),
     "compare.moved": ("Distribution moved", "Verteilung verschoben"),
     "compare.kept": ("Values before, labels after", "Werte vorher, Bezeichnungen nachher"),
     "compare.pairs": ("Pairs of columns", "Spaltenpaare"),
@@ -382,8 +447,8 @@ TEXTS: dict[str, tuple[str, str]] = {
         "Eine Stichprobe der Veröffentlichung",
     ),
     "compare.rows.about": (
-        "The more detail a cell has lost, the stronger its shade; one without a shade is as it was.",
-        "Je mehr Genauigkeit eine Zelle verlor, desto stärker ist sie getönt; eine ohne Tönung ist wie vorher.",
+        "The more information a cell has lost, the stronger its shade; one without a shade is as it was.",
+        "Je mehr Information eine Zelle verlor, desto stärker ist sie getönt; eine ohne Tönung ist wie vorher.",
     ),
     "attack.best": (
         "Knowing {columns}, an intruder finds the right person in 1 of {after} cases at best.",
@@ -406,27 +471,39 @@ TEXTS: dict[str, tuple[str, str]] = {
         "Vorher, mit allen davon: mit Gewissheit bei {count}.",
     ),
     "attack.few.all": (
-        "Whoever knows all {count} columns of a person at once is not covered by the promise: {alone} of {rows} rows are then alone in the release. What follows is about such an intruder.",
-        "Wer alle {count} Spalten einer Person auf einmal kennt, ist von der Zusage nicht erfasst: {alone} von {rows} Zeilen sind dann in der Veröffentlichung allein. Das Folgende handelt von einem solchen Angreifer.",
+        "Not covered by the requirements: whoever knows all {count} columns of a person at once finds {alone} of {rows} rows alone in the release. What follows assumes exactly that intruder.",
+        "Von den Anforderungen nicht erfasst: Wer alle {count} Spalten einer Person auf einmal kennt, findet {alone} von {rows} Zeilen allein in der Veröffentlichung. Das Folgende nimmt genau diesen Angreifer an.",
     ),
     "attack.kind": ("Attack", "Angriff"),
-    "attack.all": ("All attacks, with the original to hold them against", "Alle Angriffe, am Original gemessen"),
-    "attack.people": ("attacked", "angegriffen"),
-    "attack.found": ("exposed", "betroffen"),
-    "attack.guess": ("guessed without the release", "ohne Veröffentlichung erraten"),
+    "attack.all": (
+        "Attack simulations",
+        "Simulierte Angriffe",
+    ),
+    "attack.people": (
+        "tested",
+        "geprüft",
+    ),
+    "attack.found": (
+        "found",
+        "gefunden",
+    ),
+    "attack.guess": (
+        "found by guessing alone",
+        "durch bloßes Raten gefunden",
+    ),
     "attack.of": ("{learns} of {column}", "{learns} von {column}"),
     "attack.learns": ("learns", "erfährt"),
     "publish.about": (
-        "This is what can be handed out of release {number}.",
-        "Das kann von Veröffentlichung {number} ausgegeben werden.",
+        "Files of release {number}.",
+        "Dateien der Veröffentlichung {number}.",
     ),
     "publish.file": ("File", "Datei"),
     "publish.size": ("Size", "Größe"),
     "publish.says": ("What it is, and what it says about the source", "Was es ist und was es über die Quelle sagt"),
     "publish.download": ("Download {file}", "{file} herunterladen"),
     "publish.write": (
-        "Write these files to the folder",
-        "Diese Dateien in den Ordner schreiben",
+        "Write table, certificate and report to the folder",
+        "Tabelle, Zertifikat und Bericht in den Ordner schreiben",
     ),
     "publish.overwrite": ("Replace what is there", "Ersetzen, was dort ist"),
     "publish.where": (
@@ -434,15 +511,18 @@ TEXTS: dict[str, tuple[str, str]] = {
         "Es ist {place}, wie der Plan sagt ([output]).",
     ),
     "publish.report": ("The report", "Der Bericht"),
-    "publish.again": ("The same bytes on the command line", "Dieselben Bytes auf der Kommandozeile"),
+    "publish.again": (
+        "Repeat it on the command line",
+        "Auf der Kommandozeile wiederholen",
+    ),
     "says.table": ("The released table, and nothing else.", "Die veröffentlichte Tabelle und sonst nichts."),
     "says.certificate": (
-        "What was promised and verified, with the table's SHA-256: nothing but what the table itself shows.",
-        "Was zugesagt und geprüft wurde, mit der SHA-256 der Tabelle: nichts, als was die Tabelle selbst zeigt.",
+        "What was required and verified, with the table's checksum: nothing but what the table itself shows.",
+        "Was verlangt und geprüft wurde, mit der Prüfsumme der Tabelle: nichts, als was die Tabelle selbst zeigt.",
     ),
     "says.report": (
-        "The same for people, with the distributions of the released labels.",
-        "Dasselbe für Menschen, mit den Verteilungen der freigegebenen Werte.",
+        "A readable report, with the distributions of the released values.",
+        "Lesbarer Bericht mit Verteilungen der freigegebenen Werte.",
     ),
     "says.recoding": (
         "The levels that were chosen, for the next delivery: yours, not to be published.",
@@ -453,15 +533,15 @@ TEXTS: dict[str, tuple[str, str]] = {
         "Der Plan. Er nennt Spalten und Werte von Hierarchien: Lesen Sie ihn, bevor Sie ihn ausgeben.",
     ),
     "state.sampled": (
-        "A rehearsal on {rows} of the rows publishes {released} of them in {groups} groups and loses {lost} of the detail; on all rows it is usually less.",
-        "Eine Probe an {rows} der Zeilen veröffentlicht {released} davon in {groups} Gruppen und verliert {lost} der Genauigkeit; an allen Zeilen ist es meist weniger.",
+        "Estimate from a sample of {rows} rows: {released} of them are kept, in {groups} groups, and about {lost} of the information is lost. With all rows it is usually less.",
+        "Schätzung anhand von {rows} Zeilen: {released} davon bleiben, in {groups} Gruppen, und etwa {lost} der Information gehen verloren. Mit allen Zeilen ist es meist weniger.",
     ),
     "state.hard": (
-        "A sample of the rows is too small to rehearse this plan: run it to see what can be published.",
-        "Eine Stichprobe ist für diesen Plan zu klein: Ein Lauf zeigt, was sich veröffentlichen lässt.",
+        "A sample of the rows is too small to try this plan: anonymize to see what can be published.",
+        "Eine Stichprobe ist für diesen Plan zu klein: Anonymisieren Sie, um zu sehen, was sich veröffentlichen lässt.",
     ),
     "state.rehearsing": (
-        "Rehearsing what the plan would publish …",
+        "Trying what the plan would publish …",
         "Probe, was der Plan veröffentlichen würde …",
     ),
     "state.released": (
@@ -473,7 +553,7 @@ TEXTS: dict[str, tuple[str, str]] = {
         "Der Plan wurde seit Veröffentlichung {number} geändert.",
     ),
     "state.mend": (
-        "Mend it: {step}",
+        "Fix it: {step}",
         "Beheben: {step}",
     ),
     "top.people": (
@@ -497,8 +577,8 @@ TEXTS: dict[str, tuple[str, str]] = {
         "Reihenfolge",
     ),
     "sort.alone": (
-        "by what singles out",
-        "nach dem, was heraushebt",
+        "riskiest first",
+        "riskanteste zuerst",
     ),
     "sort.table": (
         "as in the table",
@@ -513,40 +593,40 @@ TEXTS: dict[str, tuple[str, str]] = {
         "Was die Rollen bedeuten",
     ),
     "role.identifier.about": (
-        "Names a person, such as a name or a number. It is not published.",
-        "Nennt eine Person, etwa ein Name oder eine Nummer. Wird nicht veröffentlicht.",
+        "Points to one person: name, e-mail, record number. Removed from the release.",
+        "Zeigt auf eine Person: Name, E-Mail, Aktennummer. Wird entfernt.",
     ),
     "role.quasi-identifier.about": (
-        "Others may know it of somebody, such as age or postcode. It is made less exact where needed.",
-        "Andere können es von jemandem wissen, etwa Alter oder Postleitzahl. Wird ungenauer, wo nötig.",
+        "Others could know it about somebody, such as age or postcode (quasi-identifier). It is made less exact where needed.",
+        "Andere könnten es über jemanden wissen, etwa Alter oder Postleitzahl (Quasi-Identifikator). Wird ungenauer, wo nötig.",
     ),
     "role.sensitive.about": (
-        "Nobody should learn it of a person, such as a diagnosis. It is published as it is.",
-        "Soll niemand von einer Person erfahren, etwa eine Diagnose. Wird veröffentlicht, wie es ist.",
+        "Must not be linked to a person, such as a diagnosis. The values stay unchanged in the release: add a requirement to protect them.",
+        "Darf keiner Person zugeordnet werden, etwa eine Diagnose. Die Werte bleiben unverändert: Schützen Sie sie durch eine Anforderung.",
     ),
     "role.other.about": (
-        "Neither known nor secret. It is published as it is: be sure of it.",
-        "Weder bekannt noch geheim. Wird veröffentlicht, wie es ist: Seien Sie sicher.",
+        "Published unchanged and not protected at all. Only for columns by which nobody could recognize a person.",
+        "Wird unverändert und ungeschützt veröffentlicht. Nur für Spalten, an denen niemand eine Person erkennt.",
     ),
     "role.drop.about": (
-        "Not wanted. It is not published.",
-        "Nicht gewünscht. Wird nicht veröffentlicht.",
+        "Not wanted. Removed from the release.",
+        "Nicht gewünscht. Wird entfernt.",
     ),
     "role.person.about": (
-        "Says whose row it is. It is not published; people are counted in place of rows.",
-        "Sagt, wessen Zeile es ist. Wird nicht veröffentlicht; gezählt werden Menschen statt Zeilen.",
+        "Says whose row it is. Removed from the release; people are counted in place of rows.",
+        "Sagt, wessen Zeile es ist. Wird entfernt; gezählt werden Menschen statt Zeilen.",
     ),
     "role.household.about": (
-        "Says who lives together. It is not published.",
-        "Sagt, wer zusammenlebt. Wird nicht veröffentlicht.",
+        "Says who lives together. Removed from the release.",
+        "Sagt, wer zusammenlebt. Wird entfernt.",
     ),
     "hierarchies.known": (
-        "Others may know",
-        "Andere können es wissen",
+        "Could be known",
+        "Könnte bekannt sein",
     ),
     "hierarchies.secret": (
-        "Nobody should learn",
-        "Soll niemand erfahren",
+        "Sensitive",
+        "Sensibel",
     ),
     "hierarchies.classes": (
         "Classes of sensitivity, the most sensitive first: values of one class tell equally much. Needed for conditions that speak of classes.",
@@ -617,8 +697,8 @@ TEXTS: dict[str, tuple[str, str]] = {
         "{rows} Zeilen verfehlen es noch; {less} weniger",
     ),
     "hierarchies.brings.none": (
-        "No row stops failing by it alone",
-        "Allein dadurch besteht keine Zeile mehr",
+        "This level alone helps no row",
+        "Diese Stufe allein hilft keiner Zeile",
     ),
     "hierarchies.large": (
         "{count} different values: too many to sort by hand. Use a CSV file or a prefix.",
@@ -629,20 +709,20 @@ TEXTS: dict[str, tuple[str, str]] = {
         "Was weiß ein Angreifer?",
     ),
     "promise.all": (
-        "All {count} known columns of a person at once",
-        "Alle {count} bekannten Spalten einer Person auf einmal",
+        "All {count} columns that could be known, at once",
+        "Alle {count} Spalten, die bekannt sein könnten, auf einmal",
     ),
     "promise.all.about": (
-        "The strongest promise; the more columns, the more is lost.",
-        "Die stärkste Zusage; je mehr Spalten, desto mehr geht verloren.",
+        "The strongest requirement; the more columns, the more is lost.",
+        "Die stärkste Anforderung; je mehr Spalten, desto mehr geht verloren.",
     ),
     "promise.few": (
         "At most {known} of them, whichever they are",
         "Höchstens {known} davon, gleich welche",
     ),
     "promise.few.about": (
-        "For wide tables: who knows more is not covered.",
-        "Für breite Tabellen: Wer mehr weiß, ist nicht erfasst.",
+        "For wide tables. Whoever knows more is not stopped.",
+        "Für breite Tabellen. Wer mehr weiß, wird nicht abgewehrt.",
     ),
     "promise.keys": (
         "One of these sets of columns",
@@ -658,7 +738,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     ),
     "promise.key.k": (
         "hides among at least",
-        "verbirgt sich unter mindestens",
+        "passend: mindestens",
     ),
     "promise.key.add": (
         "One more set",
@@ -681,20 +761,20 @@ TEXTS: dict[str, tuple[str, str]] = {
         "mit {columns}",
     ),
     "promise.adding": (
-        "One more condition",
-        "Eine weitere Bedingung",
+        "One more requirement",
+        "Eine weitere Anforderung",
     ),
     "promise.secret": (
-        "secret",
-        "Geheimem",
+        "a sensitive column",
+        "einer sensiblen Spalte",
     ),
     "promise.k-anonymity": (
         "Everybody hides among at least {k} {unit} that look alike.",
-        "Jeder verbirgt sich unter mindestens {k} {unit}, die gleich aussehen.",
+        "Zu jeder Person passen mindestens {k} {unit}, die sich nicht unterscheiden lassen.",
     ),
     "promise.l-diversity": (
         "No group shares one {column}: at least {l} different values, {kind}.",
-        "Keine Gruppe teilt einen Wert von {column}: mindestens {l} verschiedene, {kind}.",
+        "In jeder Gruppe kommen mindestens {l} verschiedene Werte von {column} vor, {kind}.",
     ),
     "promise.p-sensitive": (
         "Every group has at least {p} different values of {column}.",
@@ -893,8 +973,8 @@ TEXTS: dict[str, tuple[str, str]] = {
         "Ähnliche Zeilen bilden Gruppen, jede so genau wie möglich: verliert weniger, liest sich uneinheitlicher.",
     ),
     "method.top-down": (
-        "All is hidden first, then made more exact again while the promise holds.",
-        "Erst wird alles verborgen, dann wieder genauer, solange die Zusage hält.",
+        "All is hidden first, then made more exact again while the requirements hold.",
+        "Erst wird alles verborgen, dann wieder genauer, solange die Anforderungen erfüllt sind.",
     ),
     "method.hidden-cells": (
         "Columns are made less exact, and single cells hidden (local suppression) where they would make a row stand out.",
@@ -933,12 +1013,12 @@ TEXTS: dict[str, tuple[str, str]] = {
         "Wie mdav, mit Gruppen, die wachsen dürfen, wo weitere Zeilen nahe liegen.",
     ),
     "method.k-first": (
-        "Groups of similar rows are made larger and larger until all keep the promise.",
-        "Gruppen ähnlicher Zeilen werden immer größer, bis alle die Zusage halten.",
+        "Groups of similar rows are made larger and larger until all meet the requirements.",
+        "Gruppen ähnlicher Zeilen werden immer größer, bis alle die Anforderungen erfüllen.",
     ),
     "method.p-first": (
-        "Each group first takes the sensitive values that the promise needs, then the nearest rows.",
-        "Jede Gruppe nimmt zuerst die sensiblen Werte, die die Zusage braucht, dann die nächsten Zeilen.",
+        "Each group first takes the sensitive values that the requirements need, then the nearest rows.",
+        "Jede Gruppe nimmt zuerst die sensiblen Werte, die die Anforderungen brauchen, dann die nächsten Zeilen.",
     ),
     "method.univariate": (
         "The best groups for the numbers of one column; for several, along one path through all rows.",
@@ -961,40 +1041,40 @@ TEXTS: dict[str, tuple[str, str]] = {
         "dieses Plans",
     ),
     "run.optimal": (
-        "proven: nothing of this kind loses less",
-        "bewiesen: Nichts dieser Art verliert weniger",
+        "best possible result with this method (proven)",
+        "bestmögliches Ergebnis dieses Verfahrens (bewiesen)",
     ),
     "run.optimal.other": (
-        "proven by the plan's own measure and weights: nothing of this kind loses less by it",
-        "bewiesen im Maß des Plans mit seinen Gewichten: Nichts dieser Art verliert darin weniger",
+        "best possible result by the plan's own measure and weights (proven)",
+        "bestmögliches Ergebnis im Maß des Plans mit seinen Gewichten (bewiesen)",
     ),
     "run.bound": (
-        "proven: at least {share} must be lost",
-        "bewiesen: Mindestens {share} gehen verloren",
+        "no result can lose less than {share} (proven)",
+        "weniger als {share} Verlust ist nicht möglich (bewiesen)",
     ),
     "run.look": (
         "Look at it",
         "Ansehen",
     ),
     "explore.lanes": (
-        "The race",
-        "Der Wettlauf",
+        "Methods at work",
+        "Verfahren bei der Arbeit",
     ),
     "explore.stopped": (
         "Stopped; what had ended is kept.",
         "Angehalten; was fertig war, ist behalten.",
     ),
     "explore.click": (
-        "Click a mark, or Take it in the table, and it is the plan. The star loses least of those that keep the promise; a dashed line is what is proven to be the least possible.",
-        "Ein Klick auf eine Marke, oder Nehmen in der Tabelle, und sie ist der Plan. Der Stern verliert am wenigsten von denen, die die Zusage halten; eine gestrichelte Linie ist das bewiesene Minimum.",
+        "Click a mark, or Use this in the table, to use that setting. The star loses least of those that meet the requirements; a dashed line is the proven minimum.",
+        "Klicken Sie auf eine Marke, oder auf Übernehmen in der Tabelle, um diese Einstellung zu verwenden. Der Stern verliert am wenigsten von denen, die die Anforderungen erfüllen; eine gestrichelte Linie ist das bewiesene Minimum.",
     ),
     "outcome.released": (
         "released",
         "veröffentlicht",
     ),
     "outcome.infeasible": (
-        "cannot keep the promise",
-        "kann die Zusage nicht halten",
+        "cannot meet the requirements",
+        "kann die Anforderungen nicht erfüllen",
     ),
     "outcome.refused": (
         "does not suit the plan",
@@ -1017,16 +1097,16 @@ TEXTS: dict[str, tuple[str, str]] = {
         "wartet",
     ),
     "explore.lattice.large": (
-        "There are too many for a picture; these are the finest that keep the promise.",
-        "Es sind zu viele für ein Bild; das sind die feinsten, die die Zusage halten.",
+        "There are too many for a picture; these are the most detailed that meet the requirements.",
+        "Es sind zu viele für ein Bild; das sind die genauesten, die die Anforderungen erfüllen.",
     ),
     "explore.lattice.finest": (
-        "The finest that keep the promise",
-        "Die feinsten, die die Zusage halten",
+        "The most detailed that meet the requirements",
+        "Die genauesten, die die Anforderungen erfüllen",
     ),
     "explore.lattice.all": (
-        "{holds} of {nodes} keep the promise.",
-        "{holds} von {nodes} halten die Zusage.",
+        "{holds} of {nodes} meet the requirements.",
+        "{holds} von {nodes} erfüllen die Anforderungen.",
     ),
     "compare.difference": (
         "difference",
@@ -1057,32 +1137,32 @@ TEXTS: dict[str, tuple[str, str]] = {
         "{count} weitere Werte",
     ),
     "compare.queries": (
-        "Questions such as how many people of an age live in a region are answered wrong by {median} in the median.",
-        "Fragen wie die, wie viele Menschen eines Alters in einer Gegend leben, werden im Median um {median} falsch beantwortet.",
+        "A typical count (such as women over 60 in one region) is off by {median} (median).",
+        "Eine typische Auszählung (etwa Frauen über 60 in einer Region) liegt im Median um {median} daneben.",
     ),
     "compare.tiles.rows": (
         "rows published",
         "Zeilen veröffentlicht",
     ),
     "compare.tiles.groups": (
-        "groups that look alike",
-        "gleich aussehende Gruppen",
+        "groups of rows that cannot be told apart",
+        "Gruppen nicht unterscheidbarer Zeilen",
     ),
     "compare.tiles.smallest": (
         "rows in the smallest",
         "Zeilen in der kleinsten",
     ),
     "compare.tiles.few": (
-        "rows at least share any {known} known facts",
-        "Zeilen mindestens teilen beliebige {known} bekannte Merkmale",
+        "rows at least match any {known} known facts",
+        "Zeilen passen mindestens zu je {known} bekannten Merkmalen",
     ),
     "compare.tiles.keys": (
-        "rows at least share what a set tells",
-        "Zeilen mindestens teilen, was eine Menge verrät",
+        "rows at least match what a set says",
+        "Zeilen passen mindestens zu dem, was eine Menge sagt",
     ),
     "compare.tiles.lost": (
-        "of the detail lost",
-        "der Genauigkeit verloren",
+        "of the information lost",
+        "der Information verloren",
     ),
     "attack.others": (
         "{count} more",
@@ -1117,12 +1197,12 @@ TEXTS: dict[str, tuple[str, str]] = {
         "Was Leser prüfen können",
     ),
     "publish.reader.table": (
-        "It meets the promise: `{check}` with the plan.",
-        "Sie hält die Zusage: `{check}` mit dem Plan.",
+        "It meets the requirements: `{check}` with the plan.",
+        "Sie erfüllt die Anforderungen: `{check}` mit dem Plan.",
     ),
     "publish.reader.certificate": (
-        "Its SHA-256 of the table, and every figure of it.",
-        "Seine SHA-256 der Tabelle und jede Zahl darin.",
+        "The table's checksum (SHA-256), and every figure.",
+        "Prüfsumme der Tabelle (SHA-256) und alle Kennzahlen.",
     ),
     "publish.reader.report": (
         "It needs no network and runs nothing.",
@@ -1137,8 +1217,8 @@ TEXTS: dict[str, tuple[str, str]] = {
         "`shoal release` ergibt dieselben Bytes.",
     ),
     "hierarchies.told": (
-        "{labels} labels; rows of the smallest: {rows}.",
-        "{labels} Bezeichnungen; Zeilen der kleinsten: {rows}.",
+        "Categories: {labels}; rows in the smallest: {rows}.",
+        "Kategorien: {labels}; Zeilen in der kleinsten: {rows}.",
     ),
     "hierarchies.raw": ("{rows} rows fail", "{rows} Zeilen verfehlen es"),
     "foot": ("Everything stays on this machine.", "Alles bleibt auf diesem Rechner."),
@@ -1321,7 +1401,11 @@ SENTENCES: tuple[tuple[str, str], ...] = (
         "wiederholen sich: Sie sagt, wessen Zeilen es sind, und gezählt werden Menschen",
     ),
     ("a key", "ein Schlüssel"),
+    ("others may know it: {why}", "könnte anderen bekannt sein: {why}"),
     ("by its name it tells about {what}", "dem Namen nach handelt sie von: {what}"),
+    ("a place", "einem Ort"),
+    ("work", "Arbeit"),
+    ("income", "Einkommen"),
     ("age", "Alter"),
     ("sex", "Geschlecht"),
     ("origin", "Herkunft"),

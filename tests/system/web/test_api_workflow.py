@@ -465,7 +465,7 @@ def test_stopped_exploration_keeps_finished_trials(server):
     answer = server.finish(project, run)
     assert (answer["state"], answer["result"]["stopped"]) == ("done", True)
     assert 0 < len(answer["result"]["trials"]) < 16
-    assert b"Take it" in server.ask("GET", f"/p/{project}/explore")[2]
+    assert b"Use this" in server.ask("GET", f"/p/{project}/explore")[2]
 
 
 def test_failing_rows_of_each_level(server):
@@ -505,7 +505,7 @@ def test_large_table_is_tried_on_a_sample(tmp_path):
         assert answer["rows"] == 6_000
         assert answer.get("hard") or (answer["rehearsal"]["sampled"] and answer["rehearsal"]["rows"] == 5_000)
         page = server.ask("GET", f"/p/{made['project']}/columns")[2].decode()
-        assert "rehearsal on 5,000" in page or "sample of the rows" in page
+        assert "sample of 5,000 rows" in page or "sample of the rows" in page
     finally:
         server.stop()
 
@@ -910,6 +910,6 @@ def test_wording_of_a_promise_with_known(server):
     page = server.ask("GET", f"/p/{project}/attack")[2].decode()
     assert "Knowing any 2 of" in page
     assert f"in 1 of {least} cases at best" in page
-    assert "is not covered by the promise" in page
+    assert "Not covered by the requirements" in page
     assert f"<dd>{least}</dd>" in server.ask("GET", f"/p/{project}/compare")[2].decode()
     assert "for any 2 known" in server.ask("GET", f"/p/{project}/run")[2].decode()

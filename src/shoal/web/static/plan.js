@@ -48,6 +48,7 @@ function reach(line) {
 }
 
 export function toLine(line) {
+  document.getElementById("plan-fold").open = true;
   const lines = text().value.split("\n");
   const begin = lines.slice(0, line - 1).join("\n").length + (line > 1 ? 1 : 0);
   text().focus();
@@ -81,6 +82,6 @@ export function begin() {
   });
   new ResizeObserver(() => draw()).observe(text());
   const fold = document.getElementById("plan-fold");
-  fold.open = localStorage.getItem("plan") !== "folded";
+  fold.open = localStorage.getItem("plan") === "open";
   fold.addEventListener("toggle", () => localStorage.setItem("plan", fold.open ? "open" : "folded"));
 }
