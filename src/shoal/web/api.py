@@ -24,6 +24,7 @@ from starlette.routing import Route
 
 from shoal import __version__
 from shoal.errors import LANGUAGES, InputError, PlanError, ShoalError
+from shoal.web.checklist import confirm_columns
 from shoal.web.file_access import UPLOAD_SUFFIXES, list_folder, sanitize_name
 from shoal.web.ledgers import create_ledger, read_answers, read_ledger, save_answer
 from shoal.web.plan_edits import apply_changes, locate
@@ -419,6 +420,13 @@ class Api:
             )
         return FileResponse(file, media_type="application/octet-stream", filename=file.name)
 
+    async def confirm(self, request: Request) -> Response:
+        """Confirm the columns of a release that are published as they are."""
+        project, number = self.project(request), _number(request)
+        given = await _json_object(request)
+        confirm_columns(project, number, given.get("columns", []), given.get("typed", []))
+        return JSONResponse({"confirmed": True}, 201)
+
     async def publish(self, request: Request) -> Response:
         """Publish a release to the plan's [output], whole or not at all."""
         project, number = self.project(request), _number(request)
@@ -557,6 +565,9 @@ ENDPOINTS = (
     ),
     Endpoint("GET", "/projects/{project}/releases/{number}", Api.read_release),
     Endpoint("GET", "/projects/{project}/releases/{number}/files/{file}", Api.download, media_type=BYTES),
+    Endpoint(
+        "POST", "/projects/{project}/releases/{number}/confirm", Api.confirm, _fields(columns="array", typed="array")
+    ),
     Endpoint("POST", "/projects/{project}/releases/{number}/publish", Api.publish, _fields(overwrite="boolean")),
 )  # fmt: skip
 QUERIES = {"/files": ["path"], "/uploads": ["name", "draft"]}

@@ -47,6 +47,8 @@ PLAN_FILE = "plan.toml"
 LOG_FILE = "log.jsonl"
 EARLIER_KEY_FOLDER = "keys"
 """Folder of a project in which earlier versions kept the key of pseudonyms; it is never read as a table."""
+INTERNAL_FILES = ("facts.json", "confirmed.json")
+"""Files of a release that are the page's own."""
 SAMPLES = {"patients": "patients.csv", "census": "census.csv"}
 
 
@@ -274,7 +276,9 @@ class Project:
         """List the files of a release that can be published, table first."""
         folder = self.release_folder(number)
         table = folder / self.facts(number)["output"]
-        others = sorted(f for f in folder.iterdir() if f.is_file() and f not in (table,) and f.name != "facts.json")
+        others = sorted(
+            f for f in folder.iterdir() if f.is_file() and f not in (table,) and f.name not in INTERNAL_FILES
+        )
         return [table, *sorted(others, key=lambda file: file.name == PLAN_FILE)]
 
 

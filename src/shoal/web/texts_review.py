@@ -90,21 +90,16 @@ REVIEW_TEXTS: dict[str, tuple[str, str]] = {
         "Eine Veröffentlichung ist möglich; ihr Zertifikat sagt, dass er nicht durchgesehen ist.",
     ),
     "review.now": ("Review it", "Durchsehen"),
-    "publish.warnings": ("Before you hand it out", "Bevor Sie es ausgeben"),
     "exposure": ("Who can still be found", "Wer noch zu finden ist"),
     "exposure.none": (
-        "Whoever knows all {count} columns that others may know finds at least {small} {unit} that fit, for everybody.",
-        "Wer alle {count} Spalten kennt, die andere wissen können, findet zu jeder Person mindestens {small} passende {unit}.",
+        "Whoever knows all columns that others may know ({count}) finds at least {small} {unit} that fit, for everybody.",
+        "Wer alle Spalten kennt, die andere wissen können ({count}), findet zu jeder Person mindestens {small} passende {unit}.",
     ),
     "exposure.some": (
-        "Whoever knows all {count} columns that others may know finds fewer than {small} {unit} that fit for {exposed} of {rows} ({part}); {alone} of them are alone.",
-        "Wer alle {count} Spalten kennt, die andere wissen können, findet bei {exposed} von {rows} ({part}) weniger als {small} passende {unit}; {alone} davon sind allein.",
+        "Whoever knows all columns that others may know ({count}) finds fewer than {small} {unit} that fit for {exposed} of {rows} ({part}); {alone} of them are alone.",
+        "Wer alle Spalten kennt, die andere wissen können ({count}), findet bei {exposed} von {rows} ({part}) weniger als {small} passende {unit}; {alone} davon sind allein.",
     ),
-    "exposure.fact": (
-        "Of all sets of {count} columns this one singles out most: {columns}.",
-        "Von allen Mengen aus {count} Spalten hebt diese am meisten heraus: {columns}.",
-    ),
-    "exposure.all": ("All {count} columns", "Alle {count} Spalten"),
+    "exposure.all": ("All of them ({count})", "Alle ({count})"),
     "exposure.alone": ("alone", "allein"),
     "exposure.below": ("fewer than {small} fit", "weniger als {small} passen"),
     "exposure.known": ("What is known", "Was bekannt ist"),
@@ -123,4 +118,40 @@ REVIEW_TEXTS: dict[str, tuple[str, str]] = {
     "group.anonymize": ("3. Anonymize", "3. Anonymisieren"),
     "group.download": ("4. Check and download", "4. Prüfen und laden"),
     "group.answers": ("Or: single answers", "Oder: einzelne Antworten"),
+    "checklist": ("Before you hand it out", "Bevor Sie es ausgeben"),
+    "checklist.verified": (
+        "Verified: the release meets these requirements.",
+        "Geprüft: Die Veröffentlichung erfüllt diese Anforderungen.",
+    ),
+    "checklist.not": ("What they do not cover", "Was sie nicht erfassen"),
+    "checklist.other": (
+        "Published unchanged and not protected at all: {columns}.",
+        "Unverändert und ganz ungeschützt veröffentlicht: {columns}.",
+    ),
+    "checklist.sensitive": (
+        "Published with their values, protected only as far as the requirements go: {columns}.",
+        "Mit ihren Werten veröffentlicht, nur so weit geschützt, wie die Anforderungen reichen: {columns}.",
+    ),
+    "checklist.left": (
+        "Rows left out: {count}. See under Before and after whether a minority is gone.",
+        "Weggelassene Zeilen: {count}. Sehen Sie unter Vorher und nachher, ob eine Minderheit fehlt.",
+    ),
+    "checklist.linked": (
+        "Pseudonyms link all rows of a person, in this release and in others with the same key.",
+        "Pseudonyme verbinden alle Zeilen einer Person, hier und in anderen Veröffentlichungen mit demselben Schlüssel.",
+    ),
+    "checklist.more": (
+        "Whoever knows more of a person than what could be known by these columns is not stopped.",
+        "Wer von einer Person mehr weiß, als diese Spalten sagen, wird nicht abgewehrt.",
+    ),
+    "checklist.tick": (
+        "I have looked at these columns, and nobody can recognize a person by them: {columns}.",
+        "Ich habe diese Spalten angesehen, und niemand kann daran eine Person erkennen: {columns}.",
+    ),
+    "checklist.typed": (
+        "{column} looks like an identifier. If it must be published as it is, type its name",
+        "{column} sieht aus wie ein Identifikator. Wenn sie unverändert veröffentlicht werden muss, schreiben Sie ihren Namen",
+    ),
+    "checklist.go": ("Confirm, and show the files", "Bestätigen und Dateien zeigen"),
+    "checklist.change": ("or change a role under Columns", "oder eine Rolle unter Spalten ändern"),
 }

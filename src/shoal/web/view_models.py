@@ -17,6 +17,7 @@ from starlette.requests import Request
 
 from shoal.errors import ShoalError
 from shoal.render.html import prose, text
+from shoal.web.checklist import checklist_of
 from shoal.web.exposure_view import exposure_of
 from shoal.web.pictures import draw_heat_map, draw_lattice, minimal_nodes, sparkline
 from shoal.web.plan_edits import classes_to_text, hierarchy_to_text
@@ -533,7 +534,9 @@ def publish(project: Project, request: Request, language: str) -> dict[str, Any]
     table = files[0]["name"] if files else ""
     return view | {"files": files, "place": target, "command": f"shoal release {here}/{PLAN_FILE}",
                    "check": f"shoal check {table} --plan {PLAN_FILE}",
-                   "exposure": exposure_of(view["facts"], language)}  # fmt: skip
+                   "exposure": exposure_of(view["facts"], language),
+                   "checklist": checklist_of(project, view["facts"], view["number"], language) if files else None,
+                   }  # fmt: skip
 
 
 def _release_view(project: Project, request: Request, action: str) -> dict[str, Any]:

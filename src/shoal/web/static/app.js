@@ -136,7 +136,7 @@ function kind(chosen) {
 document.addEventListener("input", (event) => {
   const field = event.target;
   if (field.matches("[data-width]")) bins.slide(field, false);
-  else if (field.matches("#written, #order, #ks, #seconds, #paste, #reviewer, #ledger-form input, #question-form :is(input, textarea), input[data-set], [data-known]")) {
+  else if (field.matches("#written, #order, #ks, #seconds, #paste, #reviewer, [name=typed], #ledger-form input, #question-form :is(input, textarea), input[data-set], [data-known]")) {
     field.dataset.dirty = "yes"; // what is being written is kept while the page is put in anew
   }
   if (field.id === "written") tree.show();
@@ -176,6 +176,10 @@ document.addEventListener("submit", async (event) => {
     } catch (error) {
       refuse(error.message);
     }
+  } else if (form.id === "confirm-form") {
+    const typed = [...form.querySelectorAll("[name=typed]")].map((field) => field.value);
+    const body = { columns: JSON.parse(form.dataset.columns), typed };
+    await call("POST", here(`/releases/${form.dataset.release}/confirm`), body).then(refresh, (error) => refuse(error.message));
   } else if (form.id === "ledger-form") {
     await questions.create();
   } else if (form.id === "question-form") {
