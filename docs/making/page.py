@@ -8,6 +8,7 @@ picture must be small.
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -33,7 +34,8 @@ def take_pictures() -> None:
         root.mkdir()
         shutil.copyfile(PATIENTS / "patients.csv", root / "patients-2024.csv")
         command = [sys.executable, "-m", "shoal", "serve", "--root", str(root), "--no-open"]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        own_data = {**os.environ, "XDG_DATA_HOME": folder}
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=own_data) as server:
             try:
                 assert server.stdout is not None
                 found = re.search(r"http\S+", server.stdout.readline())
@@ -51,13 +53,18 @@ def _walk_through(chromium: Any, link: str) -> None:
     page = context.new_page()
     page.goto(link)
     _save_screenshot(page, "start")
+    page.click("[data-open='patients-2024.csv']")
+    page.wait_for_selector("#recipient-form")
+    page.check("#recipient-colleagues")
+    _save_screenshot(page, "recipient")
+    page.click("main > p a")
     page.click("[data-sample=patients]")
     page.wait_for_url("**/columns")
     at = page.url.rpartition("/")[0]
     _settle(page)
     _save_screenshot(page, "columns")
-    for step, name in (("table", "table"), ("hierarchies?column=country", "tree"), ("promise", "promise")):
-        page.goto(f"{at}/{step}")
+    for name in ("table", "tree", "promise", "review"):
+        page.goto(f"{at}/{'hierarchies?column=country' if name == 'tree' else name}")
         _settle(page)
         _save_screenshot(page, name)
     page.goto(f"{at}/hierarchies?column=age")
@@ -93,6 +100,17 @@ def _walk_through(chromium: Any, link: str) -> None:
     page.wait_for_timeout(2000)
     page.screenshot(path=FOLDER / "web-publish.png")
     page.set_viewport_size({"width": 1360, "height": 860})
+    page.goto(f"{at}/questions")
+    page.fill("#ledger-m", "100000")
+    page.click("#ledger-form button")
+    page.goto(f"{at}/questions?kind=histogram")
+    page.select_option("#question-column", "country")
+    page.fill("#question-values", "USA\nCanada\nJapan")
+    page.fill("#question-rho", "1/20000")
+    page.click("#question-form button")
+    page.wait_for_selector("#answer-title")
+    _settle(page)
+    _save_screenshot(page, "questions")
     page.emulate_media(color_scheme="dark")
     page.goto(f"{at}/compare")
     _settle(page)

@@ -123,6 +123,8 @@ class Api:
         return self._created(project, given.get("draft", True))
 
     def _created(self, project: Project, draft: bool) -> Response:
+        if not project.text:
+            self.projects.note_table(project)
         run = self.draft(project) if draft else None
         return JSONResponse({"project": project.name, "run": run and run.id}, 201)
 

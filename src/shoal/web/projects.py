@@ -47,6 +47,8 @@ PLAN_FILE = "plan.toml"
 LOG_FILE = "log.jsonl"
 EARLIER_KEY_FOLDER = "keys"
 """Folder of a project in which earlier versions kept the key of pseudonyms; it is never read as a table."""
+TABLE_FILE = "table.json"
+"""File of a project that names its table until there is a plan."""
 INTERNAL_FILES = ("facts.json", "confirmed.json")
 """Files of a release that are the page's own."""
 SAMPLES = {"patients": "patients.csv", "census": "census.csv"}
@@ -261,7 +263,9 @@ class Project:
         real = confine(self.root, target)
         projects = self.folder.parent.resolve()
         own = self.folder.resolve()
-        reserved = [own / name for name in ("releases", EARLIER_KEY_FOLDER, PLAN_FILE, LOG_FILE, ANSWERS_FILE)]
+        reserved = [
+            own / name for name in ("releases", EARLIER_KEY_FOLDER, PLAN_FILE, LOG_FILE, ANSWERS_FILE, TABLE_FILE)
+        ]
         if real.is_relative_to(projects) and not real.is_relative_to(own):
             raise InputError("page.output-in-other-project")
         if real.parent == projects or any(real.is_relative_to(path) for path in reserved):
@@ -312,10 +316,10 @@ class Projects:
 
     def list_names(self) -> list[str]:
         """List the names of the projects, those without a plan yet included."""
-        begun = {name for name, project in self.opened.items() if project.folder.is_dir()}
         if not self.folder.is_dir():
-            return sorted(begun)
-        return sorted(begun | {item.name for item in self.folder.iterdir() if (item / PLAN_FILE).is_file()})
+            return []
+        begun = (PLAN_FILE, TABLE_FILE)
+        return sorted(item.name for item in self.folder.iterdir() if any((item / name).is_file() for name in begun))
 
     def get(self, name: str) -> Project:
         """Return a project by name; raise LookupError if there is none."""
@@ -324,10 +328,27 @@ class Projects:
         project = self.opened.get(name)
         if project is None:
             folder = self.folder / name
-            if folder.is_symlink() or not (folder / PLAN_FILE).is_file():
+            if folder.is_symlink() or not any((folder / file).is_file() for file in (PLAN_FILE, TABLE_FILE)):
                 raise LookupError
-            project = self.opened[name] = Project(name, folder, self.root, databases=self.databases)
+            project = Project(name, folder, self.root, databases=self.databases)
+            if not (folder / PLAN_FILE).is_file():
+                project.table = self._noted_table(folder)
+            self.opened[name] = project
         return project
+
+    def note_table(self, project: Project) -> None:
+        """Note the table of a project without a plan, for the next start."""
+        if project.table is not None:
+            with open(project.folder / TABLE_FILE, "w", encoding="utf-8", opener=open_private) as file:
+                json.dump({"table": str(project.table)}, file)
+
+    def _noted_table(self, folder: Path) -> Path:
+        """Return the table that was noted; raise LookupError if it is no more."""
+        try:
+            noted = json.loads((folder / TABLE_FILE).read_text(encoding="utf-8"))
+            return confine_table(self.root, Path(noted["table"]))
+        except (OSError, ValueError, TypeError, KeyError, InputError):
+            raise LookupError from None
 
     def make(self, wanted: str) -> Project:
         """Create a project in a new folder that only the user can read."""

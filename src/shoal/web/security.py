@@ -125,7 +125,7 @@ class Guard:
 
         refusal = self._refuse(scope, headers)
         if refusal is None and _query_token(scope) is not None and scope["path"] == "/" and scope["method"] == "GET":
-            await self._exchange(_query_token(scope) or "", answer)
+            await self._exchange(_query_token(scope) or "", answer, _wants_page(headers))
             return
         if refusal is None:
             found = self._admit(scope, headers)
@@ -134,7 +134,7 @@ class Guard:
             else:
                 scope = found
         if refusal is not None:
-            await _send_error(answer, *refusal)
+            await _send_error(answer, *refusal, as_page=_wants_page(headers))
             return
         await self.app(scope, self._bounded(scope, headers, receive), answer)
 
@@ -187,14 +187,15 @@ class Guard:
         matching = [name for name, token in self.tokens.items() if hmac.compare_digest(sent, token.encode())]
         return matching[0] if matching else None
 
-    async def _exchange(self, given: str, send: Send) -> None:
+    async def _exchange(self, given: str, send: Send, as_page: bool) -> None:
         """Exchange the token for a prefix and its cookie.
 
         After that, the link is of no use to scripts, to other sites or to readers of the browser history.
         """
         visitor = self._visitor(given)
         if visitor is None:
-            await _send_error(send, 401, "The token is not this server's. Open the link that shoal serve has printed.")
+            text = "The token is not this server's. Open the link that shoal serve has printed."
+            await _send_error(send, 401, text, as_page=as_page)
             return
         session = Session(secrets.token_urlsafe(32), secrets.token_urlsafe(32), visitor)
         self.sessions.append(session)
@@ -234,8 +235,23 @@ def _query_token(scope: Scope) -> str | None:
     return found[0] if found else None
 
 
-async def _send_error(send: Send, status: int, text: str) -> None:
-    body = json.dumps({"error": text}).encode()
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+def _wants_page(headers: Mapping[str, str]) -> bool:
+    return "text/html" in headers.get("accept", "")
+
+
+REFUSAL_PAGE = """<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><title>shoal</title></head><body><h1>shoal</h1><p>{text}</p>
+<p>If the server was started again, its link is a new one: it is in the terminal where <code>shoal serve</code> runs.
+Your projects are kept.</p>
+<p lang="de">Wenn der Server neu gestartet wurde, hat er einen neuen Link: Er steht im Terminal, in dem
+<code>shoal serve</code> läuft. Ihre Projekte sind noch da.</p></body></html>
+"""
+"""Page for a browser that is refused."""
+
+
+async def _send_error(send: Send, status: int, text: str, *, as_page: bool = False) -> None:
+    body = (REFUSAL_PAGE.replace("{text}", text) if as_page else json.dumps({"error": text})).encode()
+    kind = b"text/html; charset=utf-8" if as_page else b"application/json"
+    headers = [(b"content-type", kind), (b"content-length", str(len(body)).encode())]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

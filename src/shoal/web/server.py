@@ -80,6 +80,7 @@ def build(settings: Settings, port: int, opened: Path | None = None) -> Guard:
         api = Api(projects, runs)
         first = None if opened is None else projects.open_path(opened)
         if first is not None:
+            projects.note_table(first)
             started.append((api, first))
         pages = [] if settings.api_only else Pages(api, first).routes()
         apps[visitor] = Starlette(routes=[*api.routes(), *pages])

@@ -189,7 +189,8 @@ def test_ledger_question_and_review_by_keyboard(server, visited):
     press_to(page, "#question-form button", 12)
     page.keyboard.press("Enter")
     page.wait_for_selector("#answer")
-    assert page.input_value("#is-0") == "USA"  # the form is as it was
+    assert page.input_value("#where-0") == "country"  # the form is as it was: a second click asks the same
+    assert page.input_value("#is-0") == "USA"
     assert page.locator("main tbody tr").count() == 1
     page.add_script_tag(path=str(AXE))
     assert page.evaluate("axe.run(document).then((found) => found.violations.map((rule) => rule.id))") == []

@@ -107,11 +107,17 @@ def test_a_plan_without_recipient_is_displayed(server):
     assert server.ask("GET", f"/p/{project}/promise")[0] == 200
 
 
-def test_projects_without_a_plan_are_listed_until_they_are_gone(tmp_path):
+def test_projects_without_a_plan_outlive_the_server(tmp_path):
     (tmp_path / "clinic.csv").write_text(TABLE)
     projects = Projects(tmp_path, tmp_path / "shoal-projects")
     project = projects.open_path(tmp_path / "clinic.csv")
-    assert projects.list_names() == ["clinic"]
+    projects.note_table(project)
+    again = Projects(tmp_path, tmp_path / "shoal-projects")
+    assert again.list_names() == ["clinic"]
+    assert again.get("clinic").table == tmp_path / "clinic.csv"
+    (project.folder / "table.json").write_text(json.dumps({"table": "/etc/passwd"}))
+    with pytest.raises(LookupError):
+        Projects(tmp_path, tmp_path / "shoal-projects").get("clinic")  # it is outside of the root
     projects.remove(project)
     assert projects.list_names() == []
     assert Api(projects, None).draft(projects.open_sample("patients")) is None  # it has a plan

@@ -30,6 +30,17 @@ def test_no_answer_without_the_token(server, path):
     assert server.ask("GET", path, bare="yes", Authorization=f"Basic {server.token}")[0] == 401
 
 
+def test_a_refused_browser_gets_a_page_with_a_way_on(server):
+    status, headers, text = server.ask("GET", "/old-prefix/p/patients/run", bare="yes", Accept="text/html,*/*")
+    assert (status, headers["content-type"]) == (401, "text/html; charset=utf-8")
+    assert b"its link is a new one" in text
+    assert b"hat er einen neuen Link" in text
+    assert "default-src 'none'" in headers["content-security-policy"]
+    assert b"error" in server.ask("GET", "/old-prefix/api/projects", bare="yes")[2]
+    old_link = server.ask("GET", "/?token=old", bare="yes", Accept="text/html")
+    assert (old_link[0], b"its link is a new one" in old_link[2]) == (401, True)
+
+
 def test_wrong_token_in_the_link_sets_no_cookie(server):
     status, headers, _ = server.ask("GET", "/?token=wrong", bare="yes")
     assert status == 401

@@ -136,7 +136,7 @@ function kind(chosen) {
 document.addEventListener("input", (event) => {
   const field = event.target;
   if (field.matches("[data-width]")) bins.slide(field, false);
-  else if (field.matches("#written, #order, #ks, #seconds, #paste, #reviewer, [name=typed], #ledger-form input, #question-form :is(input, textarea), input[data-set], [data-known]")) {
+  else if (field.matches("#written, #order, #ks, #seconds, #paste, #reviewer, [name=typed], #ledger-form input, #question-form :is(input, select, textarea), input[data-set], [data-known]")) {
     field.dataset.dirty = "yes"; // what is being written is kept while the page is put in anew
   }
   if (field.id === "written") tree.show();
