@@ -5,8 +5,8 @@ its certificate. CPU seconds are those of Python and Java; on a shared machine, 
 seconds. Peak memory is given for Python and for Java, each at its own peak.
 
 The same million rows by Spark alone, cold: it counts the combinations, collects them, sorts and writes the rows, and
-counts what it wrote. Then 8,000 rows several times in one shared session (``shoal.session``), each time compared with
-the same work by Spark itself in this session. Finally, the time on one and on two executors of one core each.
+counts what it wrote. Then 8,000 rows several times in one shared session (``shoal.spark_session``), each time compared
+with the same work by Spark itself in this session. Finally, the time on one and on two executors of one core each.
 
 python -m benchmarks.spark [rows ...]          # a million rows; 8,000 in a shared session; executors
 python -m benchmarks.spark --executors [rows]  # executors alone, such as 50000000
@@ -63,7 +63,7 @@ def released():
     return time.perf_counter() - start
 """
 ALONE = """
-with shoal.session(plan.engine) as spark:
+with shoal.spark_session(plan.engine) as spark:
     alone(spark, 0)
 own, children = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
 answer = {
@@ -72,7 +72,7 @@ answer = {
 }
 """
 SHARED_SESSION_RUN = """
-with shoal.session(plan.engine) as spark:
+with shoal.spark_session(plan.engine) as spark:
     first = released()
     ours, theirs = [], []
     for number in range(6):
@@ -84,7 +84,7 @@ answer = {"first": first, "ours": ours, "theirs": theirs, "java_mb": java}
 EXECUTORS_RUN = """
 import shutil
 from pathlib import Path
-with shoal.session(plan.engine) as spark:
+with shoal.spark_session(plan.engine) as spark:
     from pyspark.find_spark_home import _find_spark_home
     # workers keep their logs in Spark's own folder
     logs = Path(_find_spark_home()) / "work" / spark.sparkContext.applicationId

@@ -78,7 +78,7 @@ def spark():
         pytest.skip(str(error))
     # short queries gain nothing from the slow half of Java's compiler
     options = {"spark.sql.shuffle.partitions": "3", "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
-    with shoal.session(EngineSettings("1GB", name="spark", master="local[2]", options=options)) as opened:
+    with shoal.spark_session(EngineSettings("1GB", name="spark", master="local[2]", options=options)) as opened:
         yield opened
 
 

@@ -83,7 +83,7 @@ def cases() -> Iterator[tuple[str, str, object, object]]:
     grid = shoal.budget.methods.PopulationGrid(20, folder / "ledger", {"age": 2, "town": 1}, universe=1000)
     yield grid.name, "none", grids.people(800), lambda: shoal.Plan(grids.SCHEMA, (), grid)
     census = census_table(300).select([*QUASI_IDENTIFIERS, SENSITIVE])
-    schema = shoal.Schema(
+    schema = shoal.schema.Schema(
         {name: shoal.Column(shoal.Role.QUASI_IDENTIFIER) for name in QUASI_IDENTIFIERS}
         | {SENSITIVE: shoal.Column(shoal.Role.SENSITIVE)}
     )
@@ -113,7 +113,7 @@ def digest(table: object, plan: object, spark: object) -> str:
         made = plan()
         given = table if spark is None else spark.createDataFrame(table).repartition(3)
         release = shoal.anonymize(given, made)
-    except (shoal.PlanError, shoal.InfeasibleError) as error:
+    except (shoal.errors.PlanError, shoal.errors.InfeasibleError) as error:
         return "refused " + hashlib.sha256(str(error).encode()).hexdigest()[:16]
     rows = release.table if spark is None else release.table.toArrow()
     answer = release.to_dict()
@@ -140,7 +140,7 @@ def main() -> None:
     if given.engine == "spark":
         options = {"spark.sql.shuffle.partitions": "3"}
         settings = EngineSettings("1GB", name="spark", master="local[2]", options=options)
-    with shoal.session(settings) as spark:
+    with shoal.spark_session(settings) as spark:
         for method, model, table, plan in cases():
             name = f"{method} | {model}"
             if given.only in name:

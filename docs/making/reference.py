@@ -24,45 +24,48 @@ NAMES: dict[str, tuple[str, str, str]] = {
         "Functions",
         "What the command line does, and what it does in Python.",
         "anonymize release check verify approve create_signing_key attack assess compare profile draft explore explain "
-        "minimal_recodings pattern_set session compile_methods reproduce_papers",
+        "spark_session methods.full_domain.minimal_recodings methods.patterns.pattern_set.pattern_set",
     ),
     "plans": (
         "Plans and columns",
         "What is asked for, as typed objects.",
-        "Plan Output Schema Column Role Categories KeySet quasi sensitive identifier other person drop",
+        "Plan Source CsvOptions Engine Output Recipient Review Column Role models.KeySet",
     ),
     "hierarchies": (
         "Hierarchies",
-        "How a value becomes less exact: a word for each, and the class that it makes.",
-        "intervals cuts prefix dates tree ordered flat levels_from Widths Intervals Cuts Prefix Calendar Tree Ordered "
-        "Flat Table",
+        "How a value becomes less exact; and the categories of sensitive values.",
+        "hierarchies.intervals hierarchies.cuts hierarchies.prefix hierarchies.dates hierarchies.tree "
+        "hierarchies.ordered hierarchies.flat hierarchies.levels_from hierarchies.Categories",
     ),
     "models": (
         "Models",
         "What every group must meet. [Models](../models.md) compares them.",
-        "KAnonymity PSensitive PAlphaSensitive PPlusAlphaSensitive LDiversity TCloseness AlphaK DeltaDisclosure "
-        "BetaLikeness TrajectoryAnonymity Known",
+        "models.KAnonymity models.PSensitive models.PAlphaSensitive models.PPlusAlphaSensitive models.LDiversity "
+        "models.TCloseness models.AlphaK models.DeltaDisclosure models.BetaLikeness models.TrajectoryAnonymity "
+        "models.Known",
     ),
     "methods": (
         "Methods",
         "How groups are formed. [Choosing a method](../choosing-a-method.md) compares them.",
-        "FullDomain Levels TopDown Mondrian Refine Switching LocalSuppression HiddenCells FactsSuppression Mdav Cbfs "
-        "VMdav KFirst PFirst Univariate AntiUnification PopulationGrid SampledGrid Auto",
+        "methods.FullDomain methods.Levels methods.TopDown methods.Mondrian methods.Refine methods.Switching "
+        "methods.LocalSuppression methods.HiddenCells methods.FactsSuppression methods.Mdav methods.Cbfs methods.VMdav "
+        "methods.KFirst methods.PFirst methods.Univariate methods.AntiUnification methods.Auto "
+        "budget.methods.PopulationGrid budget.methods.SampledGrid",
     ),
     "results": (
         "Results",
         "What functions give back; each shows itself as text and, in a notebook, as a small page.",
-        "Release Certificate CheckResult ReleaseVerification Attacks RiskAssessment Comparison Profile Draft "
-        "Exploration Ledger Questions",
+        "Release Certificate CheckResult ReleaseVerification AttackReport RiskReport Comparison Profile Draft "
+        "Exploration Explanation budget.Ledger budget.Questions",
     ),
     "errors": (
         "Errors",
         "",
-        "ShoalError InputError TableError PlanError HierarchyError OutputError InfeasibleError VerificationError "
-        "ShoalWarning",
+        "errors.ShoalError errors.InputError errors.TableError errors.PlanError errors.HierarchyError "
+        "errors.OutputError errors.InfeasibleError errors.VerificationError errors.ShoalWarning",
     ),
 }
-"""The public names by page: title, a sentence, and the names in their order on the page."""
+"""The public names by page: title, a sentence, and the names in their order on the page, without ``shoal.``."""
 
 
 def pages() -> dict[str, str]:
@@ -86,10 +89,9 @@ def _names(title: str, text: str, names: list[str]) -> str:
 
 def _directives(names: list[str]) -> Iterator[str]:
     for name in names:
-        home = shoal._HOME_OF[name]
-        value = getattr(importlib.import_module(home), name)
-        path = f"{home}.{name}" if name in shoal._DEPRECATED else name
-        yield f".. auto{'class' if inspect.isclass(value) else 'function'}:: {path}"
+        module, _, own = f"shoal.{name}".rpartition(".")
+        value = getattr(importlib.import_module(module), own)
+        yield f".. auto{'class' if inspect.isclass(value) else 'function'}:: {module}.{own}"
         if inspect.isclass(value) and not issubclass(value, BaseException | Warning):
             yield "   :members:"
             hidden = [
@@ -269,7 +271,7 @@ def _paragraphs(text: str | None) -> str:
 
 def _errors() -> str:
     title, _, names = NAMES["errors"]
-    drawn = inspect.cleandoc(inspect.getmodule(shoal.ShoalError).__doc__ or "")
+    drawn = inspect.cleandoc(inspect.getmodule(shoal.errors.ShoalError).__doc__ or "")
     first, tree, *rest = re.split(r"\n\n", drawn)
     lines = [f"# {title}", "", first, "", "```text", inspect.cleandoc(tree), "```", "", *rest, ""]
     lines += ["```{eval-rst}", ".. currentmodule:: shoal", "", *_directives(names.split()), "```", ""]

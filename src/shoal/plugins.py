@@ -24,7 +24,7 @@ from shoal.methods.base import Method, Problem
 from shoal.methods.partition import PartitionMethod
 from shoal.models.base import Assessment, Condition, Model, SensitiveModel
 from shoal.schema import BaseHierarchy as Hierarchy
-from shoal.schema import Ladder
+from shoal.schema import Ladder, Schema
 from shoal.schema.bound_hierarchy import build_ladder
 from shoal.table import ByGroup, FrequencySet, Groups, Histogram, publish_groups
 from shoal.verification.independent.definitions import Definition, Figure
@@ -48,6 +48,7 @@ __all__ = [
     "Options",
     "PartitionMethod",
     "Problem",
+    "Schema",
     "SensitiveModel",
     "Writing",
     "build_ladder",

@@ -12,7 +12,7 @@ from shoal.schema import Widths
 def people_schema(*, pseudonym=False):
     """Schema of the table that ``people_of`` returns."""
     hierarchy = Widths((10, 50))
-    return shoal.Schema({
+    return shoal.schema.Schema({
         "family": shoal.Column(shoal.Role.PERSON, pseudonym=pseudonym),
         "member": shoal.Column(shoal.Role.PERSON),
         "age": shoal.Column(shoal.Role.QUASI_IDENTIFIER, hierarchy),

@@ -5,14 +5,14 @@ from __future__ import annotations
 GOOD = """
 import pandas as pd
 import shoal
-from shoal import Plan, Release, identifier, quasi, sensitive
+from shoal import Column, Plan, Release, Role
 from shoal.hierarchies import intervals, prefix
 from shoal.methods import Mondrian
 from shoal.models import KAnonymity
 
 plan: Plan = Plan(
-    columns={"age": quasi(intervals(5, 10)), "zip": quasi(prefix()), "name": identifier(), "sex": "quasi-identifier",
-             "illness": sensitive(order=["a", "b"])},
+    columns={"age": intervals(5, 10), "zip": prefix(), "name": "identifier", "sex": "quasi-identifier",
+             "illness": Column(Role.SENSITIVE, order=("a", "b"))},
     models=[KAnonymity(5)],
     method=Mondrian(),
 )
@@ -25,10 +25,10 @@ loss: float = shoal.compare("a.csv", "b.csv", plan).propensity.ratio
 rows: list[int] = shoal.anonymize([1], k=5).table
 """
 BAD = """
-from shoal import Plan, anonymize, quasi
+from shoal import Column, Plan, anonymize
 from shoal.hierarchies import intervals
 Plan(columns={"age": 3}, models="k-anonymity k=5")
-quasi("age")
+Column("age")
 intervals("5")
 anonymize(None, quasi_identifier="age")
 anonymize(None, k="5")

@@ -8,12 +8,14 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal import Column, Plan, PlanError, Role, ShoalWarning, TableError, quasi
+from shoal import Column, Plan, Role
 from shoal.api.keywords import Keywords, plan_for
+from shoal.errors import PlanError, ShoalWarning, TableError
 from shoal.hierarchies import intervals
 from shoal.methods import FullDomain, Mondrian
 from shoal.models import KAnonymity, LDiversity, PSensitive, TCloseness
 from shoal.schema import Prefix, Widths
+from shoal.schema.builders import quasi
 
 ROWS = 24
 FRAME = pd.DataFrame(

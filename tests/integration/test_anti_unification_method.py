@@ -110,7 +110,7 @@ def test_disjoint_equals_reference(rows, chosen, keep_rest):
     coded_rows, names = coded(rows)
     groups = reference.form_groups(coded_rows, k, indifferent, order, None, keep_rest)
     if not any(groups):
-        with pytest.raises(shoal.InfeasibleError):
+        with pytest.raises(shoal.errors.InfeasibleError):
             run(arrow(rows), k, indifferent=indifferent, order=order, keep_rest=keep_rest)
         return
     release = run(arrow(rows), k, indifferent=indifferent, order=order, keep_rest=keep_rest)
@@ -142,7 +142,7 @@ def test_model_aware_equals_reference(rows, chosen, keep_rest):
     groups = reference.form_groups(free, k, indifferent, order, accept, keep_rest)
     chosen = {"indifferent": indifferent, "order": order, "keep_rest": keep_rest, "patterns": "model-aware"}
     if not any(groups):
-        with pytest.raises(shoal.InfeasibleError):
+        with pytest.raises(shoal.errors.InfeasibleError):
             run(arrow(rows), k, PSensitive(2), **chosen)
         return
     release = run(arrow(rows), k, PSensitive(2), **chosen)
@@ -158,7 +158,7 @@ def test_overlapping_equals_reference(rows, chosen):
     coded_rows, names = coded(rows)
     patterns, identified = reference.anonymize(coded_rows, k, indifferent, order)
     if not patterns:
-        with pytest.raises(shoal.InfeasibleError, match="of one sensitive class"):
+        with pytest.raises(shoal.errors.InfeasibleError, match="of one sensitive class"):
             run(arrow(rows), k, indifferent=indifferent, order=order, patterns="overlapping")
         return
     release = run(arrow(rows), k, indifferent=indifferent, order=order, patterns="overlapping")
@@ -275,19 +275,21 @@ def test_all_unknown_column_stays_unknown():
 def test_k_larger_than_every_class():
     table = arrow([(a, "b", secret) for a in "ab" for secret in "xyz" for _ in range(2)])
     assert run(table, 5, indifferent=1).figures["released"] == 12
-    with pytest.raises(shoal.InfeasibleError, match=r"0 of 3 classes .* largest has 4"):
+    with pytest.raises(shoal.errors.InfeasibleError, match=r"0 of 3 classes .* largest has 4"):
         run(table, 5, patterns="overlapping")
-    with pytest.raises(shoal.InfeasibleError, match=r"No 13 of 12 rows agree in all but 1 columns; at most 12 do"):
+    with pytest.raises(
+        shoal.errors.InfeasibleError, match=r"No 13 of 12 rows agree in all but 1 columns; at most 12 do"
+    ):
         run(table, 13)
-    with pytest.raises(shoal.InfeasibleError, match="all rows in one group reach only k = 12"):
+    with pytest.raises(shoal.errors.InfeasibleError, match="all rows in one group reach only k = 12"):
         run(table, 13, keep_rest=True)
 
 
 def test_model_without_any_pattern_is_named():
     table = arrow([("a", "b", "x")] * 6 + [("c", "b", "y")] * 6)
-    with pytest.raises(shoal.InfeasibleError, match=r"p-sensitive\(p=2\) fails in 2 of 2 \(they reach p = 1\)"):
+    with pytest.raises(shoal.errors.InfeasibleError, match=r"p-sensitive\(p=2\) fails in 2 of 2 \(they reach p = 1\)"):
         run(table, 5, PSensitive(2), patterns="model-aware", indifferent=0)
-    with pytest.raises(shoal.InfeasibleError, match="all rows in one group reach only p = 2"):
+    with pytest.raises(shoal.errors.InfeasibleError, match="all rows in one group reach only p = 2"):
         run(table, 5, PSensitive(3), patterns="model-aware", keep_rest=True)
     with_rest = run(table, 5, PSensitive(2), patterns="model-aware", indifferent=0, keep_rest=True)
     assert with_rest.figures["groups"] == 1
@@ -389,7 +391,7 @@ def test_only_numbers_with_intervals_are_cut_first():
     ],
 )
 def test_parameters(chosen, message):
-    with pytest.raises(shoal.PlanError, match=message):
+    with pytest.raises(shoal.errors.PlanError, match=message):
         shoal.methods.AntiUnification(**chosen)
 
 
@@ -397,17 +399,17 @@ def test_unsupported_plans_are_refused():
     quasi = {"a": Column(Role.QUASI_IDENTIFIER), "s": Column(Role.SENSITIVE)}
     both = (KAnonymity(3), PSensitive(2))
     for variant in ("disjoint", "overlapping"):
-        with pytest.raises(shoal.PlanError, match=r"also has p-sensitive. Set patterns = 'model-aware'"):
+        with pytest.raises(shoal.errors.PlanError, match=r"also has p-sensitive. Set patterns = 'model-aware'"):
             shoal.Plan(Schema(quasi), both, shoal.methods.AntiUnification(patterns=variant))
     other = Schema({**quasi, "note": Column(Role.OTHER)})
-    with pytest.raises(shoal.PlanError, match="cannot show 'note'"):
+    with pytest.raises(shoal.errors.PlanError, match="cannot show 'note'"):
         shoal.Plan(other, both[:1], shoal.methods.AntiUnification(patterns="overlapping"))
     taken = Schema({**quasi, "support": Column(Role.QUASI_IDENTIFIER)})
-    with pytest.raises(shoal.PlanError, match="rename"):
+    with pytest.raises(shoal.errors.PlanError, match="rename"):
         shoal.Plan(taken, both[:1], shoal.methods.AntiUnification(patterns="overlapping"))
-    with pytest.raises(shoal.PlanError, match="not a quasi-identifier"):
+    with pytest.raises(shoal.errors.PlanError, match="not a quasi-identifier"):
         shoal.Plan(Schema(quasi), both[:1], shoal.methods.AntiUnification(levels={"s": 1}))
-    with pytest.raises(shoal.PlanError, match="from 0 to 1; found 2"):
+    with pytest.raises(shoal.errors.PlanError, match="from 0 to 1; found 2"):
         shoal.anonymize(
             pa.table({"a": ["u"] * 3, "s": ["v"] * 3}),
             shoal.Plan(Schema(quasi), both[:1], shoal.methods.AntiUnification(levels={"a": 2})),
@@ -437,9 +439,9 @@ def test_pattern_set_omits_groups_below_k():
     second = shoal.methods.patterns.pattern_set.pattern_set(table, schema_of(table), k=2)[1]
     assert second.shares == {"secret": {"x": 0.5}}  # a missing value has no share
     assert shoal.methods.patterns.pattern_set.pattern_set(table, schema_of(table), k=2, most=1) == [only]
-    with pytest.raises(shoal.TableError, match="no column 'q0'"):
+    with pytest.raises(shoal.errors.TableError, match="no column 'q0'"):
         shoal.methods.patterns.pattern_set.pattern_set(table.drop_columns(["q0"]), schema_of(table), k=2)
-    with pytest.raises(shoal.PlanError, match="At least one"):
+    with pytest.raises(shoal.errors.PlanError, match="At least one"):
         shoal.methods.patterns.pattern_set.pattern_set(table, Schema({"secret": Column(Role.SENSITIVE)}), k=2)
 
 

@@ -238,12 +238,12 @@ def test_strata_are_never_mixed(method):
     assert after == before
     small = table.filter(pc.not_equal(table["place"], "s"))
     one = table.slice(0, 1).set_column(2, "place", pa.array(["s"]))
-    with pytest.raises(shoal.InfeasibleError, match="strat"):
+    with pytest.raises(shoal.errors.InfeasibleError, match="strat"):
         released(pa.concat_tables([small, one]), method, shoal.models.KAnonymity(3), shoal.models.PSensitive(2))
     # enough rows, but all of one value
     one_value = pc.if_else(pc.equal(table["place"], "p"), table["secret"][0], table["secret"])
     position = table.column_names.index("secret")
-    with pytest.raises(shoal.InfeasibleError, match="strat"):
+    with pytest.raises(shoal.errors.InfeasibleError, match="strat"):
         released(
             table.set_column(position, "secret", one_value),
             method,
@@ -303,13 +303,13 @@ def test_blocks_add_little_loss():
     ],
 )
 def test_impossible_block_sizes(make, message):
-    with pytest.raises(shoal.PlanError, match=message):
+    with pytest.raises(shoal.errors.PlanError, match=message):
         make()
 
 
 def test_too_distant_numbers_are_refused():
     table = pa.table({"x": [1e300, -1e300] * 10})
-    with pytest.raises(shoal.PlanError, match="beyond 10"):
+    with pytest.raises(shoal.errors.PlanError, match="beyond 10"):
         released(table, Mdav(block=8), shoal.models.KAnonymity(2), schema=Schema({"x": Column(Role.QUASI_IDENTIFIER)}))
 
 

@@ -115,7 +115,7 @@ def test_no_loose_suppression_has_fewer_stars_than_the_bound(k):
         some += best > 0
         tight += 0 < least >= best * (1 - 1e-9)
         columns = {name: [str(code) for code in codes[:, a]] for a, name in enumerate(LEAVES)}
-        schema = shoal.Schema({name: shoal.Column(shoal.Role.QUASI_IDENTIFIER) for name in LEAVES})
+        schema = shoal.schema.Schema({name: shoal.Column(shoal.Role.QUASI_IDENTIFIER) for name in LEAVES})
         plan = shoal.Plan(schema, (KAnonymity(k),), shoal.methods.LocalSuppression(missing="loose"))
         bound = shoal.anonymize(pa.table(columns), plan).figures["bound"]
         assert bound["lower_bound"] == pytest.approx(least)
@@ -167,7 +167,7 @@ def census(rows=300):
     names = ("age", "education", "sex", "occupation")
     columns = {name: shoal.Column(shoal.Role.QUASI_IDENTIFIER) for name in names}
     columns["age"] = shoal.Column(shoal.Role.QUASI_IDENTIFIER, shoal.schema.Widths((5, 10, 20)))
-    return census_table(rows, seed=3).select(list(names)), shoal.Schema(columns)
+    return census_table(rows, seed=3).select(list(names)), shoal.schema.Schema(columns)
 
 
 METHODS = {
@@ -226,7 +226,7 @@ def test_no_suppression_by_people_loses_less_than_the_bound(known_rows):
         "age": shoal.Column(shoal.Role.QUASI_IDENTIFIER, shoal.schema.Widths((10, 30))),
         "sex": shoal.Column(shoal.Role.QUASI_IDENTIFIER),
     }
-    schema, random, compared = shoal.Schema(columns), np.random.default_rng(7), 0
+    schema, random, compared = shoal.schema.Schema(columns), np.random.default_rng(7), 0
     for _ in range(6):
         table = pa.table(
             {
@@ -241,10 +241,10 @@ def test_no_suppression_by_people_loses_less_than_the_bound(known_rows):
         )
         try:
             bound = shoal.anonymize(table, shoal.Plan(schema, models, method)).figures["bound"]
-        except shoal.InfeasibleError:
+        except shoal.errors.InfeasibleError:
             continue
         with DuckDBEngine() as engine:
-            plain = shoal.Schema({**columns, "who": shoal.Column(shoal.Role.SENSITIVE)})
+            plain = shoal.schema.Schema({**columns, "who": shoal.Column(shoal.Role.SENSITIVE)})
             found = read_frequency_set(engine, engine.read(Source(frame=table)), plain)
         ladders = found.ladders(plain)
         measure = local_measure("ncp", found, ladders, {})

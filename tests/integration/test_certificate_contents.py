@@ -350,10 +350,10 @@ FAR = {
 @pytest.mark.parametrize("values", STRANGE.values(), ids=STRANGE)
 def test_column_of_unsupported_type_is_refused_by_name(values: pa.Array, method: str) -> None:
     plan = {"columns": {"col": {"role": "quasi-identifier"}}, "models": [{"name": "k-anonymity", "k": 2}]}
-    with pytest.raises(shoal.TableError, match="'col'") as caught:
+    with pytest.raises(shoal.errors.TableError, match="'col'") as caught:
         shoal.anonymize(pa.table({"col": values}), {**plan, "method": {"name": method}})
     assert "77" not in str(caught.value)
-    with pytest.raises(shoal.TableError, match="'col'"):
+    with pytest.raises(shoal.errors.TableError, match="'col'"):
         shoal.check(pa.table({"col": values}), ["k-anonymity k=2"], quasi_identifiers=["col"])
 
 

@@ -32,14 +32,14 @@ def test_release(method, model, rows, seed):
     table = table_of(rows, seed)
     try:
         plan = shoal.Plan(SCHEMA, models, METHODS[method], seed=seed)
-    except shoal.PlanError as error:
+    except shoal.errors.PlanError as error:
         # a method that cannot satisfy a model refuses it before any work, and names one that can
         assert "cannot keep" in str(error)
         assert "full-domain" in str(error)
         return
     try:
         release = shoal.anonymize(table, plan)
-    except shoal.InfeasibleError as error:
+    except shoal.errors.InfeasibleError as error:
         # one group of all rows must fail as well, unless the method cannot reach it
         everyone = [row["secret"] for row in table.to_pylist()]
         assert method == "levels" or not holds(everyone, [everyone]), error
@@ -66,7 +66,7 @@ def test_release(method, model, rows, seed):
 @pytest.mark.parametrize("method", METHODS)
 def test_no_release_of_fewer_rows_than_k(method):
     plan = shoal.Plan(SCHEMA, (shoal.models.KAnonymity(6),), METHODS[method])
-    with pytest.raises(shoal.InfeasibleError):
+    with pytest.raises(shoal.errors.InfeasibleError):
         shoal.anonymize(table_of(5, 0), plan)
 
 

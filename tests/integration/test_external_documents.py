@@ -76,7 +76,7 @@ def distinct_documents(sources: Iterable[Sequence[tuple[str, ...]]], plan: Plan)
         table = pa.table({name: [row[j] for row in rows] for j, name in enumerate(names)})
         try:
             release = shoal.anonymize(table, plan)
-        except (shoal.InfeasibleError, shoal.PlanError, shoal.TableError):
+        except (shoal.errors.InfeasibleError, shoal.errors.PlanError, shoal.errors.TableError):
             continue
         found[str(release.table.to_pydict())].add(external_bytes(release))
     return found
@@ -278,7 +278,7 @@ def test_internal_report_is_written_on_request_and_marked(tmp_path):
 
 
 def test_chart_of_the_loss_needs_the_internal_report(tmp_path):
-    with pytest.raises(shoal.PlanError, match="--internal-report"):
+    with pytest.raises(shoal.errors.PlanError, match="--internal-report"):
         shoal.release(write_source(tmp_path, [("a", "x")] * 4), explain=1.0)
 
 

@@ -345,13 +345,13 @@ def test_minimal_recodings_of_the_patients(tmp_path):
 
     plan = shoal.Plan.read(FOLDER / "patients.toml")
     plan = shoal.Plan(plan.schema, (shoal.models.KAnonymity(4), shoal.models.PSensitive(2)), FullDomain(), plan.source)
-    found = shoal.minimal_recodings(plan)
+    found = shoal.methods.full_domain.minimal_recodings(plan)
     assert [one.levels for one in found] == [{"age": 1, "country": 1, "zip": 2}]
     assert (found[0].groups, found[0].exposed_groups, found[0].exposed_rows) == (3, 2, 8)  # Table 5 of the papers
     strict = shoal.Plan(
         plan.schema, (shoal.models.KAnonymity(4), shoal.models.PPlusAlphaSensitive(2, 2)), FullDomain(), plan.source
     )
-    assert all(one.exposed_rows == 0 for one in shoal.minimal_recodings(strict))
+    assert all(one.exposed_rows == 0 for one in shoal.methods.full_domain.minimal_recodings(strict))
 
 
 def test_section_6_similarity_attack(shared_data):
@@ -389,7 +389,9 @@ def test_section_6_similarity_attack(shared_data):
         "p alpha": PAlphaSensitive(2, 2),
         "p+ alpha": PPlusAlphaSensitive(2, 2),
     }.items():
-        found = shoal.minimal_recodings(shoal.Plan(schema, (KAnonymity(4), model), FullDomain()), table)
+        found = shoal.methods.full_domain.minimal_recodings(
+            shoal.Plan(schema, (KAnonymity(4), model), FullDomain()), table
+        )
         counts[name] = (len(found), sum(one.exposed_groups > 0 for one in found))
     assert counts["p"][0] == 22
     assert 16 <= counts["p alpha"][0] <= 24  # 19.6 on average over 20 seeds
@@ -409,7 +411,7 @@ def test_preloaded_kernels_are_those_of_the_search():
         "before = [len(kernel.signatures) for kernel in called]\n"
         "columns = {name: shoal.Column(shoal.Role.QUASI_IDENTIFIER) for name in 'ab'}\n"
         "method = shoal.methods.FullDomain(suppression=0.5)\n"
-        "plan = shoal.Plan(shoal.Schema(columns), (shoal.models.KAnonymity(2),), method)\n"
+        "plan = shoal.Plan(shoal.schema.Schema(columns), (shoal.models.KAnonymity(2),), method)\n"
         "shoal.anonymize(pa.table({'a': list('xxyyz'), 'b': list('uvuvu')}), plan)\n"
         "assert before == [len(kernel.signatures) for kernel in called] == [1] * 5, before\n"
     )

@@ -452,7 +452,7 @@ def test_the_attack_audits_a_grid_and_spends_nothing(
 
 def test_private_choice_has_no_dry_run(tmp_path: Path) -> None:
     prepare(tmp_path, PRIVATE)
-    with pytest.raises(shoal.PlanError, match="differ from run to run"):
+    with pytest.raises(shoal.errors.PlanError, match="differ from run to run"):
         Plan.read(tmp_path / "plan.toml").method.dry_run_variant()
 
 
@@ -615,9 +615,9 @@ def test_a_declared_length_makes_prefixes_public() -> None:
     declared = Prefix(length=5)
     assert declared.bind(["123", "12345"], False).labels[1] == ("123*", "1234*")
     assert declared.bind(["123"], False).labels[1] == ("123*",)
-    with pytest.raises(shoal.HierarchyError, match="1 distinct value"):
+    with pytest.raises(shoal.errors.HierarchyError, match="1 distinct value"):
         declared.bind(["123456"], False)
-    with pytest.raises(shoal.HierarchyError, match="whole number from 1"):
+    with pytest.raises(shoal.errors.HierarchyError, match="whole number from 1"):
         Prefix(length=0)
     plan = Schema({"zip": Column(Role.QUASI_IDENTIFIER, declared)})
     Plan(plan, (), SampledGrid(66, "l", {"zip": 2}, beta="1/2", bound=2))
@@ -680,7 +680,7 @@ def test_configured_count_column(tmp_path: Path) -> None:
 
 def test_too_large_lattice_is_refused(tmp_path: Path) -> None:
     columns = {f"c{number}": Column(Role.QUASI_IDENTIFIER, Widths((1, 2, 4, 8))) for number in range(8)}
-    with pytest.raises(shoal.PlanError, match="at most 50000 recodings; these levels allow 1679616"):
+    with pytest.raises(shoal.errors.PlanError, match="at most 50000 recodings; these levels allow 1679616"):
         Plan(Schema(columns), (), SampledGrid(66, "l", beta="1/2", bound=2, choose="private", choice=2))
 
 

@@ -176,7 +176,6 @@ def test_package_is_blocked_in_one_thread_only():
         assert pool.submit(refusing.find_spec, "pandas", None).result() is None
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_every_public_name_is_there():
     for name in shoal.__all__:
         assert getattr(shoal, name) is not None
@@ -193,7 +192,7 @@ def test_deprecated_names_lead_to_existing_replacements(name):
     assert caught[0].filename == __file__
     module, _, new = shoal._DEPRECATED[name].rpartition(".")
     replacement = getattr(importlib.import_module(module), new)
-    assert old is replacement or inspect.isfunction(replacement) or name == "learn"
+    assert old is replacement or inspect.isfunction(replacement) or replacement is shoal.Column
 
 
 def test_no_module_hides_a_public_function():

@@ -180,7 +180,7 @@ def test_strata_are_never_mixed():
     rows = release(table, Mdav(strata=("region",)), shoal.models.KAnonymity(4)).table.to_pylist()
     assert sum(row["region"] == "n" for row in rows) == 20
     small = pa.table({"x": [1.0, 2.0, 3.0, 4.0], "region": ["n", "n", "n", "s"]})
-    with pytest.raises(shoal.InfeasibleError, match="stratum"):
+    with pytest.raises(shoal.errors.InfeasibleError, match="stratum"):
         release(small, Mdav(strata=("region",)), shoal.models.KAnonymity(2))
 
 
@@ -212,15 +212,19 @@ def test_univariate_is_the_optimum():
 @pytest.mark.parametrize(
     ("table", "models", "error"),
     [
-        ({"x": [1.0, 2.0], "s": ["a", "b"]}, (shoal.models.KAnonymity(3),), shoal.InfeasibleError),
+        ({"x": [1.0, 2.0], "s": ["a", "b"]}, (shoal.models.KAnonymity(3),), shoal.errors.InfeasibleError),
         (
             {"x": [1.0, 2.0, 3.0], "s": ["a", "a", "a"]},
             (shoal.models.KAnonymity(2), shoal.models.PSensitive(2)),
-            shoal.InfeasibleError,
+            shoal.errors.InfeasibleError,
         ),
-        ({"x": [1.0, float("inf")], "s": ["a", "b"]}, (shoal.models.KAnonymity(2),), shoal.PlanError),
-        ({"x": [1.0, 2.0], "s": ["a", "b"]}, (shoal.models.BetaLikeness(1),), shoal.PlanError),
-        ({"x": [1.0, 2.0], "s": ["a", "b"]}, (shoal.models.KAnonymity(2), shoal.models.PSensitive(3)), shoal.PlanError),
+        ({"x": [1.0, float("inf")], "s": ["a", "b"]}, (shoal.models.KAnonymity(2),), shoal.errors.PlanError),
+        ({"x": [1.0, 2.0], "s": ["a", "b"]}, (shoal.models.BetaLikeness(1),), shoal.errors.PlanError),
+        (
+            {"x": [1.0, 2.0], "s": ["a", "b"]},
+            (shoal.models.KAnonymity(2), shoal.models.PSensitive(3)),
+            shoal.errors.PlanError,
+        ),
     ],
 )
 def test_bad_input(table, models, error):
@@ -255,5 +259,5 @@ def test_degenerate_tables_are_right():
     ],
 )
 def test_impossible_parameters(make):
-    with pytest.raises(shoal.PlanError):
+    with pytest.raises(shoal.errors.PlanError):
         make()

@@ -158,7 +158,7 @@ def test_methods_satisfy_partial_knowledge_models(name, method, known):
     plan = plan_of(tuple(Known(model, known) for model in models), METHODS[method])
     try:
         release = shoal.anonymize(table, plan)
-    except shoal.InfeasibleError as error:
+    except shoal.errors.InfeasibleError as error:
         assert method == "levels"
         assert "sets of columns" in str(error)
         return

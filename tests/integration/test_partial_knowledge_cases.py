@@ -73,7 +73,7 @@ def test_key_set_replaces_the_same_model_and_column_only():
 def test_key_set_limit_of_twelve_columns():
     names = tuple("abcdefghijklm")
     assert KeySet(names[:12]).columns == names[:12]
-    with pytest.raises(shoal.PlanError, match="at most 12 columns; found 13"):
+    with pytest.raises(shoal.errors.PlanError, match="at most 12 columns; found 13"):
         KeySet(names)
 
 

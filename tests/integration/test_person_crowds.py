@@ -133,7 +133,7 @@ def test_releases_bind_both_crowds(table, name, method, data):
     source = pa.table({**{one: [row[j] for row in cells] for j, one in enumerate(names)}, "s": secrets})
     try:
         release = shoal.anonymize(source, shoal.Plan(schema_of(names), models, METHODS[method], keys=keys))
-    except shoal.InfeasibleError:
+    except shoal.errors.InfeasibleError:
         assert not holds(secrets, [secrets]) or method == "full-domain"
         return
     released, values = released_cells(release, names), release.table["s"].to_pylist()
@@ -177,7 +177,7 @@ def test_people_releases_bind_both_crowds(rows, name, known):
     with patch.object(hidden_cells_search, "_recoding", recorded):
         try:
             shoal.anonymize(source, plan)
-        except shoal.InfeasibleError:
+        except shoal.errors.InfeasibleError:
             return
     (problem, table, hidden) = decisions[-1]
     texts = [dictionary.text for dictionary in problem.frequencies.quasi]

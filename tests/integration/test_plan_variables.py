@@ -71,7 +71,7 @@ def test_library_errors_and_json_show_the_name_too(folder, tmp_path):
     done = run("release", tmp_path / "plan.toml", "--json")
     assert json.loads(done.stdout)["output"] == "${SECRET_PLACE}/r7.csv"  # r7 is too short to be masked
     (folder / "people.csv").unlink()
-    with pytest.raises(shoal.TableError) as caught:
+    with pytest.raises(shoal.errors.TableError) as caught:
         shoal.release(tmp_path / "plan.toml", overwrite=True)
     assert "${SECRET_PLACE}" in str(caught.value)
     assert "geheim" not in repr(caught.value)

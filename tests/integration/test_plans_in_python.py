@@ -14,13 +14,15 @@ from pathlib import Path
 import pytest
 
 import shoal
-from shoal import Categories, Column, Output, Plan, PlanError, Role, Schema, identifier, other, quasi, sensitive
+from shoal import Column, Output, Plan, Role
 from shoal.datasets.patients import FOLDER
+from shoal.errors import PlanError
 from shoal.hierarchies import cuts, dates, flat, intervals, levels_from, ordered, prefix, tree
 from shoal.methods import FullDomain, Mondrian
 from shoal.models import KAnonymity, PSensitive
 from shoal.plan.json_schema import FILE, to_json
-from shoal.schema import Calendar, Cuts, Flat, Ordered, Prefix, Tree, Widths
+from shoal.schema import Calendar, Categories, Cuts, Flat, Ordered, Prefix, Schema, Tree, Widths
+from shoal.schema.builders import identifier, other, quasi, sensitive
 from tests.builders.typed_code import BAD, GOOD
 from tests.reference.json_schema import holds
 
@@ -156,7 +158,7 @@ def test_json_schema_accepts_plans(document):
 def test_json_schema_and_reader_refuse_the_same(change):
     document = {"columns": {"age": {"role": "quasi-identifier"}}, "models": [{"name": "k-anonymity", "k": 2}], **change}
     assert not holds(SCHEMA, document, SCHEMA)
-    with pytest.raises(shoal.InputError):
+    with pytest.raises(shoal.errors.InputError):
         Plan.from_dict(document)
 
 

@@ -17,7 +17,7 @@ from shoal.models import combine
 from shoal.table import read_frequency_set
 
 TREE = {"America": ["USA", "Canada"], "Asia": ["China", "Japan", "India"]}
-SCHEMA = shoal.Schema(
+SCHEMA = shoal.schema.Schema(
     {
         "age": shoal.Column(shoal.Role.QUASI_IDENTIFIER, shoal.schema.Cuts(((30, 40), (40,)))),
         "country": shoal.Column(shoal.Role.QUASI_IDENTIFIER, shoal.schema.Tree(TREE)),
@@ -105,11 +105,13 @@ def test_levels_are_those_of_common_ancestors():
 
 def test_ranges_are_refused():
     plan = shoal.Plan(
-        shoal.Schema({"age": shoal.Column(shoal.Role.QUASI_IDENTIFIER), "condition": SCHEMA.columns["condition"]}),
+        shoal.schema.Schema(
+            {"age": shoal.Column(shoal.Role.QUASI_IDENTIFIER), "condition": SCHEMA.columns["condition"]}
+        ),
         GOAL,
         shoal.methods.Switching(start="mondrian", variant="as-printed"),
     )
     table = people().select(["age", "condition"])
     table = table.set_column(0, "age", pa.array([int(age) for age in table["age"].to_pylist()]))
-    with pytest.raises(shoal.PlanError, match="generalizes along hierarchies"):
+    with pytest.raises(shoal.errors.PlanError, match="generalizes along hierarchies"):
         shoal.anonymize(table, plan)

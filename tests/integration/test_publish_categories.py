@@ -68,7 +68,7 @@ def test_models_refer_to_published_values():
     models = [{"name": "k-anonymity", "k": 4}, {"name": "p-sensitive", "p": 2}]
     values = {**CONDITION, "publish": "values"}
     assert shoal.anonymize(table, plan(models, {"name": "top-down"}, values)).figures["groups"] == 1
-    with pytest.raises(shoal.InfeasibleError):
+    with pytest.raises(shoal.errors.InfeasibleError):
         shoal.anonymize(table, plan(models, {"name": "top-down"}))
 
 
@@ -88,12 +88,12 @@ def test_distances_are_between_categories():
 
 
 def test_missing_or_wrong_categories_are_refused():
-    with pytest.raises(shoal.PlanError, match="must have them"):
+    with pytest.raises(shoal.errors.PlanError, match="must have them"):
         plan([{"name": "k-anonymity", "k": 2}], {"name": "top-down"}, {"role": "sensitive", "publish": "categories"})
-    with pytest.raises(shoal.PlanError, match="publish"):
+    with pytest.raises(shoal.errors.PlanError, match="publish"):
         plan([{"name": "k-anonymity", "k": 2}], {"name": "top-down"}, {**CONDITION, "publish": "nothing"})
     some = {**CONDITION, "categories": [["HIV"], ["Flu"]], "category_names": ["x", "y"]}
-    with pytest.raises(shoal.PlanError, match="6 distinct value"):
+    with pytest.raises(shoal.errors.PlanError, match="6 distinct value"):
         shoal.anonymize(PATIENTS, plan([{"name": "k-anonymity", "k": 2}], {"name": "top-down"}, some))
 
 
@@ -193,7 +193,7 @@ def test_changed_categories_are_found(monkeypatch):
     chosen = plan([{"name": "k-anonymity", "k": 4}], {"name": "top-down"}, BOTH)
     released = shoal.anonymize(PATIENTS, chosen).table
     changed = released.set_column(4, ADDED, pa.array(["Top Secret"] * released.num_rows))
-    with pytest.raises(shoal.TableError, match="differ"):
+    with pytest.raises(shoal.errors.TableError, match="differ"):
         shoal.check(changed, plan=chosen)
     add = deciding.add_categories
 
@@ -203,18 +203,18 @@ def test_changed_categories_are_found(monkeypatch):
         return engine.relabel(found, found.columns.index(ADDED), labels)
 
     monkeypatch.setattr(deciding, "add_categories", add_wrong_ones)
-    with pytest.raises(shoal.VerificationError, match="differ"):
+    with pytest.raises(shoal.errors.VerificationError, match="differ"):
         shoal.anonymize(PATIENTS, chosen)
 
 
 def test_refusals_of_values_and_categories():
     models = [{"name": "k-anonymity", "k": 2}]
-    with pytest.raises(shoal.PlanError, match="must have them"):
+    with pytest.raises(shoal.errors.PlanError, match="must have them"):
         plan(models, {"name": "top-down"}, {"role": "sensitive", "publish": "both"})
     columns = {**QUASI, "condition": BOTH, ADDED: {"role": "other"}}
-    with pytest.raises(shoal.PlanError, match="needs the name 'condition category'"):
+    with pytest.raises(shoal.errors.PlanError, match="needs the name 'condition category'"):
         shoal.Plan.from_dict({"columns": columns, "models": models})
-    with pytest.raises(shoal.PlanError, match="condition category"):
+    with pytest.raises(shoal.errors.PlanError, match="condition category"):
         plan(models, {"name": "anti-unification", "patterns": "overlapping"}, BOTH)
 
 

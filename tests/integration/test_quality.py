@@ -23,7 +23,7 @@ from tests.reference.bounds import least_partition as least_of_all
 from tests.reference.bounds import members
 from tests.reference.microaggregation import group_cost
 
-SCHEMA = shoal.Schema(
+SCHEMA = shoal.schema.Schema(
     {
         "age": shoal.Column(shoal.Role.QUASI_IDENTIFIER, shoal.schema.Widths((5, 10, 20))),
         "education": shoal.Column(shoal.Role.QUASI_IDENTIFIER),
@@ -99,7 +99,7 @@ def test_regrouping_keeps_rows_without_more_loss():
 
 def test_quality_of_microaggregation(monkeypatch):
     monkeypatch.setattr("shoal.methods.microaggregation.points.MAX_PROPOSALS", 20_000)
-    schema = shoal.Schema({name: shoal.Column(shoal.Role.QUASI_IDENTIFIER) for name in ("age", "hours")})
+    schema = shoal.schema.Schema({name: shoal.Column(shoal.Role.QUASI_IDENTIFIER) for name in ("age", "hours")})
     rng = np.random.default_rng(2)
     import pyarrow as pa
 
@@ -124,7 +124,7 @@ def test_quality_of_microaggregation(monkeypatch):
 def test_microaggregation_of_a_small_table_is_optimal(models):
     import pyarrow as pa
 
-    schema = shoal.Schema(
+    schema = shoal.schema.Schema(
         {
             "age": shoal.Column(shoal.Role.QUASI_IDENTIFIER),
             "hours": shoal.Column(shoal.Role.QUASI_IDENTIFIER),
@@ -186,7 +186,7 @@ def test_quality_of_hidden_cells(monkeypatch):
     table = census_table(300, seed=3).select(["age", "education", "sex", "occupation"])
     columns = {name: shoal.Column(shoal.Role.QUASI_IDENTIFIER) for name in table.column_names}
     columns["age"] = SCHEMA.columns["age"]
-    schema, models = shoal.Schema(columns), (shoal.models.Known(shoal.models.KAnonymity(4), 2),)
+    schema, models = shoal.schema.Schema(columns), (shoal.models.Known(shoal.models.KAnonymity(4), 2),)
     made, released = {}, {}
     for quality in (None, "fast", "good", "best"):
         tries.clear()
@@ -218,7 +218,7 @@ def test_time_limits_of_large_lattices(monkeypatch, table):
 
     def stop(evaluator, suppression, lowest, highest, nodes, seconds):
         limits.append(seconds)
-        raise shoal.InfeasibleError("enough")
+        raise shoal.errors.InfeasibleError("enough")
 
     monkeypatch.setattr(exhaustive, "LARGEST_LATTICE", 1)
     monkeypatch.setattr(exhaustive, "LargeSearch", stop)
@@ -228,7 +228,7 @@ def test_time_limits_of_large_lattices(monkeypatch, table):
         shoal.methods.FullDomain(quality="best"),
         shoal.methods.FullDomain(quality="best", time_limit=3),
     ):
-        with pytest.raises(shoal.InfeasibleError):
+        with pytest.raises(shoal.errors.InfeasibleError):
             anonymize(table, shoal.Plan(SCHEMA, (shoal.models.KAnonymity(4),), method))
     assert limits == [60.0, 10.0, 600.0, 3.0]
 
@@ -248,7 +248,7 @@ def test_best_quality_of_small_tables_is_optimal(name):
         best = optimum(problem, measure, ["ancestor"] * 3, True)
         try:
             recoding = method.decide(problem)
-        except shoal.InfeasibleError:
+        except shoal.errors.InfeasibleError:
             continue
         lost = method.lower_bound(problem, recoding).loss
         assert lost >= best * (1 - 1e-9)

@@ -137,7 +137,7 @@ def test_source_that_is_read_otherwise_is_refused(folder, more, change, monkeypa
 
 @pytest.mark.parametrize("convert", [lambda frame: frame, pa.Table.to_pandas, pl.from_arrow])
 def test_returned_frame_is_read_by_arrow(convert):
-    schema = shoal.Schema(
+    schema = shoal.schema.Schema(
         {
             "age": shoal.Column(shoal.Role.QUASI_IDENTIFIER),
             "zip": shoal.Column(shoal.Role.QUASI_IDENTIFIER),
@@ -150,7 +150,9 @@ def test_returned_frame_is_read_by_arrow(convert):
 
 def test_frame_of_other_types_is_left_to_the_engine():
     dates = pa.table({"age": [0, 0, 1, 1], "ill": pa.array([0, 1, 0, 1], pa.int32()).cast(pa.date32())})
-    schema = shoal.Schema({"age": shoal.Column(shoal.Role.QUASI_IDENTIFIER), "ill": shoal.Column(shoal.Role.SENSITIVE)})
+    schema = shoal.schema.Schema(
+        {"age": shoal.Column(shoal.Role.QUASI_IDENTIFIER), "ill": shoal.Column(shoal.Role.SENSITIVE)}
+    )
     plan = shoal.Plan(schema, (shoal.models.KAnonymity(2),), shoal.methods.LocalSuppression())
     assert shoal.anonymize(dates, plan).figures["reading"] == "the engine"
 
@@ -159,9 +161,9 @@ def test_faulty_reading_of_a_frame_is_noticed(monkeypatch):
     """The engine's count and that of Arrow differ: nothing is handed back."""
     real = verification.count_written_rows
     monkeypatch.setattr(verification, "count_written_rows", lambda *given: real(*given).slice(1))
-    schema = shoal.Schema({"age": shoal.Column(shoal.Role.QUASI_IDENTIFIER)})
+    schema = shoal.schema.Schema({"age": shoal.Column(shoal.Role.QUASI_IDENTIFIER)})
     plan = shoal.Plan(schema, (shoal.models.KAnonymity(2),), shoal.methods.Mondrian())
-    with pytest.raises(shoal.VerificationError):
+    with pytest.raises(shoal.errors.VerificationError):
         shoal.anonymize(table().select(["age"]), plan)
 
 

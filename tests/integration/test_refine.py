@@ -8,7 +8,7 @@ import pytest
 import shoal
 from shoal.datasets.census import census_table
 
-SCHEMA = shoal.Schema(
+SCHEMA = shoal.schema.Schema(
     {
         "age": shoal.Column(shoal.Role.QUASI_IDENTIFIER, shoal.schema.Widths((5, 10, 20))),
         "education": shoal.Column(shoal.Role.QUASI_IDENTIFIER),
@@ -70,9 +70,11 @@ def test_swap_of_rows():
 
     There are two groups of four, each with a row that belongs to the other.
     """
-    schema = shoal.Schema({"place": shoal.Column(shoal.Role.QUASI_IDENTIFIER), "mark": shoal.Column(shoal.Role.OTHER)})
+    schema = shoal.schema.Schema(
+        {"place": shoal.Column(shoal.Role.QUASI_IDENTIFIER), "mark": shoal.Column(shoal.Role.OTHER)}
+    )
     tree = shoal.schema.Tree({"north": ["a", "b", "c", "d"], "south": ["e", "f", "g", "h"]})
-    schema = shoal.Schema({"place": shoal.Column(shoal.Role.QUASI_IDENTIFIER, tree)})
+    schema = shoal.schema.Schema({"place": shoal.Column(shoal.Role.QUASI_IDENTIFIER, tree)})
     table = pa.table({"place": list("abcdefgh")})
     release = shoal.anonymize(
         table,
@@ -95,7 +97,7 @@ def test_from_a_plan():
 
 
 def test_wrong_parameters():
-    with pytest.raises(shoal.PlanError, match="'time_limit' must be a number above 0"):
+    with pytest.raises(shoal.errors.PlanError, match="'time_limit' must be a number above 0"):
         shoal.methods.Refine(time_limit=0)
-    with pytest.raises(shoal.PlanError, match="another method"):
+    with pytest.raises(shoal.errors.PlanError, match="another method"):
         shoal.methods.Refine(start=shoal.methods.Refine())

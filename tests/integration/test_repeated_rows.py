@@ -105,7 +105,7 @@ def test_rows_with_pseudonyms_are_not_repeated(tmp_path, monkeypatch):
     (tmp_path / "key").write_bytes(bytes(range(32)))
     (tmp_path / "key").chmod(0o600)
     monkeypatch.setenv("SHOAL_PSEUDONYM_KEY", str(tmp_path / "key"))
-    schema = shoal.Schema({**plan_of().schema.columns, "who": shoal.Column("person", pseudonym=True)})
+    schema = shoal.schema.Schema({**plan_of().schema.columns, "who": shoal.Column("person", pseudonym=True)})
     linked = shoal.Plan(schema, (shoal.models.TrajectoryAnonymity(2),), shoal.methods.FullDomain())
     assert shoal.anonymize(table, linked).table.num_rows == 4
     assert not calls
@@ -117,7 +117,7 @@ def plan_of(**others):
         "illness": shoal.Column("sensitive"),
         **others,
     }
-    return shoal.Plan(shoal.Schema(columns), (shoal.models.KAnonymity(2),), shoal.methods.FullDomain())
+    return shoal.Plan(shoal.schema.Schema(columns), (shoal.models.KAnonymity(2),), shoal.methods.FullDomain())
 
 
 def test_uncounted_columns_and_signed_zeros_are_not_repeated(monkeypatch):

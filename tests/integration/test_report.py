@@ -567,7 +567,7 @@ def test_report_false_removes_the_old_report(tmp_path):
     release = shoal.release(write_age_plan(tmp_path, report=False, overwrite=True))
     assert not report_of(tmp_path / "released.csv").exists()
     assert release.description is None
-    with pytest.raises(shoal.PlanError, match="without a description"):
+    with pytest.raises(shoal.errors.PlanError, match="without a description"):
         internal(release)
     with pytest.raises(ValueError, match="Nothing was released"):
         render(shoal.Release(None, None))
@@ -575,7 +575,7 @@ def test_report_false_removes_the_old_report(tmp_path):
 
 def test_existing_report_is_not_overwritten(tmp_path):
     (tmp_path / "released.report.html").write_text("mine")
-    with pytest.raises(shoal.OutputError, match=r"released\.report\.html' exists"):
+    with pytest.raises(shoal.errors.OutputError, match=r"released\.report\.html' exists"):
         shoal.release(write_age_plan(tmp_path))
     assert (tmp_path / "released.report.html").read_text() == "mine"
 
@@ -585,7 +585,7 @@ def test_old_report_restored_if_the_table_cannot_be_moved(tmp_path):
     staged = tmp_path / "stage" / "table.csv"
     staged.write_text("new")
     (tmp_path / "released.report.html").write_text("old")
-    with pytest.raises(shoal.OutputError):
+    with pytest.raises(shoal.errors.OutputError):
         publish((staged, tmp_path / "absent" / "released.csv"), [], [tmp_path / "released.report.html"])
     assert (tmp_path / "released.report.html").read_text() == "old"
 

@@ -170,7 +170,7 @@ def test_report_page_in_a_notebook_frame(release, tmp_path):
     assert framed.startswith('<iframe sandbox=""')
     assert "<!DOCTYPE" not in framed
     assert len(repr(page)) <= 80
-    with pytest.raises(shoal.OutputError):
+    with pytest.raises(shoal.errors.OutputError):
         page.save(tmp_path / "nowhere" / "report.html")
 
 
@@ -181,7 +181,7 @@ def test_page_save_needs_overwrite(release, tmp_path):
     linked.symlink_to(path)
     page = release.report()
     for refused, overwrite in ((path, False), (linked, False), (linked, True), (tmp_path, True)):
-        with pytest.raises(shoal.OutputError):
+        with pytest.raises(shoal.errors.OutputError):
             page.save(refused, overwrite=overwrite)
     assert path.read_text() == "mine"
     page.save(path, overwrite=True)
@@ -205,7 +205,7 @@ def test_saved_release_with_certificate_and_report(release, tmp_path, name):
     assert saved.path == tmp_path / "new" / name
     assert shoal.check(saved.path, plan=PLAN).holds
     assert saved.figures["output"]["name"] == name
-    with pytest.raises(shoal.OutputError, match="exists"):
+    with pytest.raises(shoal.errors.OutputError, match="exists"):
         release.save(tmp_path / "new", name)
     release.save(tmp_path / "new", name, overwrite=True)
 
@@ -214,10 +214,10 @@ def test_changed_release_is_not_saved(release, tmp_path):
     import dataclasses
 
     spoiled = dataclasses.replace(release, table=release.table.assign(age=range(24)))
-    with pytest.raises(shoal.OutputError, match="could not be verified"):
+    with pytest.raises(shoal.errors.OutputError, match="could not be verified"):
         spoiled.save(tmp_path)
     assert not list(tmp_path.glob("released*"))
-    with pytest.raises(shoal.OutputError, match="in memory"):
+    with pytest.raises(shoal.errors.OutputError, match="in memory"):
         dataclasses.replace(release, table=None).save(tmp_path)
 
 
@@ -257,5 +257,5 @@ def test_release_explains_its_loss(release):
     found = release.explain(FRAME, time_limit=0.001)
     assert found.loss == pytest.approx(release.utility["ncp"])
     assert f"{found.loss:.2f}" in repr(found)
-    with pytest.raises(shoal.PlanError, match="knows its plan"):
+    with pytest.raises(shoal.errors.PlanError, match="knows its plan"):
         dataclasses.replace(release, plan=None).explain(FRAME)

@@ -88,7 +88,7 @@ def test_conversion_that_merges_values_is_noticed(monkeypatch):
         return converted
 
     monkeypatch.setattr(sinks, "convert_like", lossy)
-    with pytest.raises(shoal.ShoalError, match="p-sensitive"):
+    with pytest.raises(shoal.errors.ShoalError, match="p-sensitive"):
         shoal.anonymize(_table().drop_columns(["who"]).to_pandas(), PLAN)
 
 

@@ -56,7 +56,7 @@ def test_the_same_recoding_is_applied_to_further_rows():
 
 def test_rows_without_a_group_are_refused():
     made = Anonymizer(k=5).fit(X)
-    with pytest.raises(shoal.InfeasibleError, match="verify=False"):
+    with pytest.raises(shoal.errors.InfeasibleError, match="verify=False"):
         made.transform(X[:3])
 
 
@@ -92,5 +92,5 @@ def test_words_are_recoded_as_labels():
     ],
 )
 def test_invalid_parameters_of_the_anonymizer(words, message):
-    with pytest.raises(shoal.PlanError, match=message):
+    with pytest.raises(shoal.errors.PlanError, match=message):
         Anonymizer(**words).fit(X)

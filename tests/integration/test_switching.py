@@ -10,7 +10,7 @@ import shoal
 from shoal.datasets.patients import CATEGORIES, COLUMNS, TABLES
 from shoal.models import combine, initial_models
 
-SCHEMA = shoal.Schema(
+SCHEMA = shoal.schema.Schema(
     {
         "age": shoal.Column(shoal.Role.QUASI_IDENTIFIER, shoal.schema.Cuts(((30, 40), (40,)))),
         "country": shoal.Column(
@@ -79,10 +79,10 @@ def test_distortion_not_above_table_6():
 
 def test_groups_beyond_switching_are_merged():
     """Three groups weigh 1, 1 and 2: no switching gives each of them 2."""
-    schema = shoal.Schema(
+    schema = shoal.schema.Schema(
         {
             "place": shoal.Column(shoal.Role.QUASI_IDENTIFIER),
-            "secret": shoal.Column(shoal.Role.SENSITIVE, categories=shoal.Categories((("bad",), ("good",)))),
+            "secret": shoal.Column(shoal.Role.SENSITIVE, categories=shoal.schema.Categories((("bad",), ("good",)))),
         }
     )
     table = pa.table({"place": list("aabbcc"), "secret": ["bad", "good", "bad", "good", "good", "good"]})
@@ -136,13 +136,13 @@ def test_random_tables(seed):
 
 
 def test_wrong_parameters():
-    with pytest.raises(shoal.PlanError, match="both p and alpha"):
+    with pytest.raises(shoal.errors.PlanError, match="both p and alpha"):
         shoal.methods.Switching(p=2)
-    with pytest.raises(shoal.PlanError, match="another method"):
+    with pytest.raises(shoal.errors.PlanError, match="another method"):
         shoal.methods.Switching(start="switching")
-    with pytest.raises(shoal.PlanError, match="no method named 'nothing'"):
+    with pytest.raises(shoal.errors.PlanError, match="no method named 'nothing'"):
         shoal.methods.Switching(start={"name": "nothing"})
-    with pytest.raises(shoal.PlanError, match="has no parameter 'speed'"):
+    with pytest.raises(shoal.errors.PlanError, match="has no parameter 'speed'"):
         shoal.methods.Switching(start={"name": "top-down", "speed": 1})
 
 
@@ -156,7 +156,7 @@ def test_refused_start_methods(method):
         shoal.methods.AntiUnification(patterns="overlapping"),
         shoal.methods.LocalSuppression(missing="loose"),
     ):
-        with pytest.raises(shoal.PlanError, match="no groups"):
+        with pytest.raises(shoal.errors.PlanError, match="no groups"):
             method(start=start)
-    with pytest.raises(shoal.PlanError, match="void its promise"):
+    with pytest.raises(shoal.errors.PlanError, match="void its promise"):
         method(start=shoal.budget.methods.PopulationGrid(5, "ledger.toml", universe=100))

@@ -14,9 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal import Column, PlanError, Role, Schema, TableError
+from shoal import Column, Role
 from shoal.audit.compare import compare
-from shoal.schema import Tree, Widths
+from shoal.errors import PlanError, TableError
+from shoal.schema import Schema, Tree, Widths
 from shoal.utility.classification import classification
 from shoal.utility.coded_tables import CodedColumn, open_tables
 from shoal.utility.distributions import column_distance, cramers_v, divergence, pair_distances

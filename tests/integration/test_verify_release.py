@@ -553,7 +553,7 @@ def test_unusable_signing_keys_are_refused_before_any_work(tmp_path, keys, comma
 
 
 def test_private_keys_are_refused_in_the_folder_of_a_release(released):
-    with pytest.raises(shoal.OutputError, match="folder of a release"):
+    with pytest.raises(shoal.errors.OutputError, match="folder of a release"):
         shoal.create_signing_key(released.with_name("key"))
     assert not released.with_name("key").exists()
 

@@ -76,7 +76,7 @@ def plan_of(name, method):
         "illness": shoal.Column(shoal.Role.SENSITIVE),
         "row": shoal.Column(shoal.Role.OTHER),
     }
-    return shoal.Plan(shoal.Schema(columns), models_of(name), method, seed=3)
+    return shoal.Plan(shoal.schema.Schema(columns), models_of(name), method, seed=3)
 
 
 def table_of(rows):
@@ -139,7 +139,7 @@ def assert_holds(name, table, released, quasi):
 @pytest.mark.parametrize("name", REFUSED)
 def test_methods_without_people_are_refused(name):
     """Refuse a method that cannot count people when the plan is made."""
-    with pytest.raises(shoal.PlanError, match="cannot count people: "):
+    with pytest.raises(shoal.errors.PlanError, match="cannot count people: "):
         plan_of(name, build_from_section(METHODS, {"name": name, **REFUSED[name]}, "method"))
 
 

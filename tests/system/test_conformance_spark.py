@@ -21,7 +21,7 @@ pytestmark = pytest.mark.xdist_group("spark")
 def serves(method, model):
     try:
         shoal.Plan(SCHEMA, MODELS[model][0], METHODS[method])
-    except shoal.PlanError:
+    except shoal.errors.PlanError:
         return False
     return True
 
@@ -45,8 +45,8 @@ def test_both_engines_release_the_same(spark, method, model):
     frame = spark.createDataFrame(table).repartition(3)
     try:
         ours = shoal.anonymize(table, plan)
-    except shoal.InfeasibleError as error:
-        with pytest.raises(shoal.InfeasibleError, match=re.escape(str(error))):
+    except shoal.errors.InfeasibleError as error:
+        with pytest.raises(shoal.errors.InfeasibleError, match=re.escape(str(error))):
             shoal.anonymize(frame, plan)
         return
     theirs = shoal.anonymize(frame, plan)
@@ -66,7 +66,7 @@ def test_both_engines_link_rows_and_shift_dates_equally(spark, tmp_path, monkeyp
     moved = shoal.Column(shoal.Role.OTHER, shift=shoal.schema.Shift(30))
     columns = {**people_schema(pseudonym=True).columns, "day": moved}
     method = shoal.methods.FactsSuppression(suppression=0.7)
-    plan = shoal.Plan(shoal.Schema(columns), (shoal.models.TrajectoryAnonymity(3, 2),), method)
+    plan = shoal.Plan(shoal.schema.Schema(columns), (shoal.models.TrajectoryAnonymity(3, 2),), method)
     table = table.append_column("day", pa.array(day))
     ours = shoal.anonymize(table, plan)
     theirs = shoal.anonymize(spark.createDataFrame(table).repartition(3), plan)
@@ -105,7 +105,7 @@ def test_small_releases_are_expanded_from_combinations(spark, tmp_path, monkeypa
     )
     quasi, secret = shoal.Column(shoal.Role.QUASI_IDENTIFIER), shoal.Column(shoal.Role.SENSITIVE)
     age = shoal.Column(shoal.Role.QUASI_IDENTIFIER, Widths((5, 20)))
-    schema = shoal.Schema({"age": age, "place": quasi, "ill": secret, "seen": secret})
+    schema = shoal.schema.Schema({"age": age, "place": quasi, "ill": secret, "seen": secret})
     method_object = shoal.methods.FullDomain(suppression=0.2) if method == "full-domain" else METHODS[method]
     plan = shoal.Plan(schema, (shoal.models.KAnonymity(4),), method_object, seed=1)
     frame = spark.createDataFrame(table).repartition(3)

@@ -129,7 +129,7 @@ def test_readme_can_be_followed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path / "demo")
     (code,) = blocks(readme, "python")
     frame = pyarrow.csv.read_csv("patients.csv")
-    with pytest.warns(shoal.ShoalWarning, match="'name'"):
+    with pytest.warns(shoal.errors.ShoalWarning, match="'name'"):
         exec(compile(code, "README.md", "exec"), {"frame": frame})
 
 

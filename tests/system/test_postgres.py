@@ -161,7 +161,7 @@ def test_released_table_is_verified_by_content(clinic, tmp_path):
     run(clinic, "UPDATE released SET illness = 'other' WHERE ctid = (SELECT min(ctid) FROM released)")
     found = shoal.verify(path, database="env:CLINIC")
     assert [(finding.name, finding.outcome) for finding in found.findings] == [("digest", "fails")]
-    with pytest.raises(shoal.InputError, match="--database"):
+    with pytest.raises(shoal.errors.InputError, match="--database"):
         shoal.verify(path)
 
 

@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from shoal import Categories, Column, Role, Schema
+from shoal import Column, Role
 from shoal.audit.assess import assess
 from shoal.audit.attack import attack
 from shoal.audit.compare import compare
-from shoal.schema import read_table
+from shoal.schema import Categories, Schema, read_table
 from tests.reference import risk as slow
 
 FIELDS = (

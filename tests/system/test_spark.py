@@ -161,7 +161,7 @@ def test_collations_do_not_merge_values(spark):
 
 def test_nested_columns_are_refused(spark):
     frame = spark.sql("SELECT 1 AS a, array(1, 2) AS b")
-    with pytest.raises(shoal.TableError, match="'b' holds array<int>"):
+    with pytest.raises(shoal.errors.TableError, match="'b' holds array<int>"):
         shoal.check(frame, ["k-anonymity k=2"], quasi_identifiers=["a"])
 
 
@@ -176,14 +176,16 @@ def test_check_of_a_frame(spark):
 
 def test_minimal_recodings_of_a_frame(spark):
     table, plan = strange_table(), strange_plan(method=shoal.methods.FullDomain())
-    ours = [one.to_dict() for one in shoal.minimal_recodings(plan, table)]
-    assert [one.to_dict() for one in shoal.minimal_recodings(plan, spark.createDataFrame(table))] == ours
+    ours = [one.to_dict() for one in shoal.methods.full_domain.minimal_recodings(plan, table)]
+    assert [
+        one.to_dict() for one in shoal.methods.full_domain.minimal_recodings(plan, spark.createDataFrame(table))
+    ] == ours
 
 
 def test_values_missing_in_a_hierarchy(spark):
     schema = Schema({"age": Column(Role.QUASI_IDENTIFIER, Widths((5,)))})
     frame = spark.createDataFrame(pa.table({"age": ["1", "x", "2"]}))
-    with pytest.raises(shoal.HierarchyError, match="1 distinct value") as error:
+    with pytest.raises(shoal.errors.HierarchyError, match="1 distinct value") as error:
         shoal.anonymize(frame, shoal.Plan(schema, (shoal.models.KAnonymity(2),)))
     assert "data row" not in str(error.value)  # rows of a distributed table have no numbers
 
@@ -241,7 +243,7 @@ def test_partitioned_directory(spark, tmp_path):
     assert {(row["zip"], row["illness"]) for row in released} == {("01234", "1"), ("99999", "2"), ("", "3")}
     (source / "age=3").mkdir()
     pq.write_table(pa.table({"illness": ["1"]}), source / "age=3" / "a.parquet")
-    with pytest.raises(shoal.TableError, match="partitioned in more than one way"):
+    with pytest.raises(shoal.errors.TableError, match="partitioned in more than one way"):
         shoal.release(on_spark(plan), overwrite=True)
 
 
@@ -292,7 +294,7 @@ def test_invalid_csv_is_refused(spark, tmp_path, content, message):
     (folder / "1.csv").write_bytes(b"place,note\n" + b"a,1\n" * 3)
     (folder / "2.csv").write_bytes(content)
     plan = on_spark(CSV_PLAN, source=Source(folder, format="csv"), output=output(tmp_path / "out.csv"))
-    with pytest.raises(shoal.TableError, match=message) as error:
+    with pytest.raises(shoal.errors.TableError, match=message) as error:
         shoal.release(plan)
     assert "SECRET" not in str(error.value)
     assert [entry.name for entry in tmp_path.iterdir()] == ["in"]
@@ -303,7 +305,7 @@ def test_files_of_a_directory_must_agree(spark, tmp_path):
         folder = tmp_path / suffix
         folder.mkdir()
         plan = on_spark(CSV_PLAN, source=Source(folder), output=output(tmp_path / "out.csv"))
-        with pytest.raises(shoal.TableError, match="holds no file that ends in"):
+        with pytest.raises(shoal.errors.TableError, match="holds no file that ends in"):
             shoal.release(plan)
         for number, names in enumerate((["place", "note"], ["note", "place2"])):
             path = folder / f"{number}.{suffix}"
@@ -311,11 +313,11 @@ def test_files_of_a_directory_must_agree(spark, tmp_path):
                 path.write_text(",".join(names) + "\nx,y\n")
             else:
                 pq.write_table(pa.table({name: ["x"] for name in names}), path)
-        with pytest.raises(shoal.TableError, match="must have the same"):
+        with pytest.raises(shoal.errors.TableError, match="must have the same"):
             shoal.release(plan)
-    with pytest.raises(shoal.TableError, match="cannot be read"):
+    with pytest.raises(shoal.errors.TableError, match="cannot be read"):
         shoal.release(replace(plan, source=Source(tmp_path / "nowhere.csv")))
-    with pytest.raises(shoal.TableError, match="Read it with Spark"):
+    with pytest.raises(shoal.errors.TableError, match="Read it with Spark"):
         shoal.release(replace(plan, source=Source(Path("s3://bucket/in.csv"))))
 
 
@@ -325,17 +327,17 @@ def test_old_release_is_replaced_whole_or_not_at_all(spark, tmp_path, monkeypatc
     plan = on_spark(CSV_PLAN, source=Source(source), output=output(target))
     shoal.release(plan)
     old = {path: path.read_bytes() for path in sorted(tmp_path.rglob("*")) if path.is_file()}
-    with pytest.raises(shoal.OutputError, match="exists"):
+    with pytest.raises(shoal.errors.OutputError, match="exists"):
         shoal.release(plan)
     source.write_text("place,note\nb,1\nb,2\n")
     old[source] = source.read_bytes()
 
     def fails(*arguments):
-        raise shoal.VerificationError("no")
+        raise shoal.errors.VerificationError("no")
 
     with monkeypatch.context() as patch:
         patch.setattr("shoal.pipeline.decide.verify", fails)
-        with pytest.raises(shoal.VerificationError):
+        with pytest.raises(shoal.errors.VerificationError):
             shoal.release(plan, overwrite=True)
     assert {path: path.read_bytes() for path in sorted(tmp_path.rglob("*")) if path.is_file()} == old
     shoal.release(plan, overwrite=True)
@@ -345,19 +347,19 @@ def test_old_release_is_replaced_whole_or_not_at_all(spark, tmp_path, monkeypatc
     shoal.release(replace(plan, output=output(tmp_path / "out2.csv")), overwrite=True)
     assert [row["place"] for row in rows_of(tmp_path / "out2.csv")] == ["b", "b"]
     (target / "letters.txt").write_text("dear")
-    with pytest.raises(shoal.OutputError, match="holds other files"):
+    with pytest.raises(shoal.errors.OutputError, match="holds other files"):
         shoal.release(plan, overwrite=True)
     assert not [entry for entry in tmp_path.iterdir() if entry.name.startswith(".")]
 
 
 def test_table_too_large_for_the_driver(spark, monkeypatch):
     monkeypatch.setattr(spark_engine, "driver_memory", lambda heap, max_result: DriverMemory(1 << 40, 1000))
-    with pytest.raises(shoal.TableError, match="Make the lowest levels coarser") as error:
+    with pytest.raises(shoal.errors.TableError, match="Make the lowest levels coarser") as error:
         shoal.anonymize(spark.createDataFrame(strange_table()), strange_plan())
     assert "different combinations" in str(error.value)
     assert "'c0' (4 values)" in str(error.value)
     monkeypatch.setattr(spark_engine, "driver_memory", lambda heap, max_result: DriverMemory(10, 1 << 40))
-    with pytest.raises(shoal.TableError, match="maxResultSize"):
+    with pytest.raises(shoal.errors.TableError, match="maxResultSize"):
         shoal.anonymize(spark.createDataFrame(strange_table()), strange_plan())
 
 
@@ -393,15 +395,15 @@ def test_settings(tmp_path):
         ({"name": "duckdb", "options": {"spark.x": "1"}}, "Only the engine spark"),
         ({"name": "spark", "options": {"executor.memory": "1g"}}, "spark.NAME"),
     ):
-        with pytest.raises(shoal.PlanError, match=message):
+        with pytest.raises(shoal.errors.PlanError, match=message):
             shoal.Plan.from_dict({**document, "engine": wrong})
-    with pytest.raises(shoal.PlanError, match="4GB"):
+    with pytest.raises(shoal.errors.PlanError, match="4GB"):
         spark_session.megabytes("lots")
     assert [spark_session.megabytes(text) for text in ("1.5GB", "512 MiB", "2g", "2048K")] == [1536, 512, 2048, 2]
 
 
 def test_running_session_keeps_its_master(spark):
-    with pytest.raises(shoal.PlanError, match="already running, on 'local"):
+    with pytest.raises(shoal.errors.PlanError, match="already running, on 'local"):
         SparkEngine(EngineSettings(name="spark", master="local[7]"))
     with SparkEngine(EngineSettings(name="spark", master="local[2]")) as engine:
         assert engine._spark.sparkContext is spark.sparkContext
@@ -411,21 +413,21 @@ def test_running_session_keeps_its_master(spark):
 def test_java(monkeypatch, tmp_path):
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(shoal.InputError, match="openjdk-17-jre-headless"):
+    with pytest.raises(shoal.errors.InputError, match="openjdk-17-jre-headless"):
         spark_session.require_java()
     java = tmp_path / "java"
     java.write_text("#!/bin/sh\necho 'openjdk version \"1.8.0_292\"' >&2\n")
     java.chmod(0o755)
-    with pytest.raises(shoal.InputError, match="Java 17 or later; found Java 8"):
+    with pytest.raises(shoal.errors.InputError, match="Java 17 or later; found Java 8"):
         spark_session.require_java()
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "nothing"))
-    with pytest.raises(shoal.InputError, match="none was found"):
+    with pytest.raises(shoal.errors.InputError, match="none was found"):
         spark_session.require_java()
 
 
 def test_without_pyspark(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyspark", None)
-    with pytest.raises(shoal.InputError, match=r"shoal\[spark\]"):
+    with pytest.raises(shoal.errors.InputError, match=r"shoal\[spark\]"):
         SparkEngine()
 
 

@@ -143,7 +143,7 @@ def test_rows_beyond_the_driver_memory(spark, tmp_path, monkeypatch):
     plan = numbers_plan(
         PFirst(effort=10), source=Source(source), output=Output(target), engine=EngineSettings(name="spark")
     )
-    with pytest.raises(shoal.TableError, match="block = 100000"):
+    with pytest.raises(shoal.errors.TableError, match="block = 100000"):
         shoal.release(plan)
     release = shoal.release(replace(plan, method=PFirst(block=500, effort=10)))
     assert release.figures["released"] == 3000
@@ -176,7 +176,7 @@ def test_failed_verification_leaves_no_output(spark, tmp_path, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(SparkDistributedTable, "recode", spoil)
-        with pytest.raises(shoal.VerificationError, match="k-anonymity"):
+        with pytest.raises(shoal.errors.VerificationError, match="k-anonymity"):
             shoal.release(plan)
     assert [entry.name for entry in tmp_path.iterdir()] == ["in.parquet"]
 
@@ -186,14 +186,14 @@ def test_errors_of_executors_are_raised(spark):
     lonely = table.slice(0, 1).set_column(2, "place", pa.array(["q"]))
     table = pa.concat_tables([table.filter(pa.compute.not_equal(table["place"], "q")), lonely])
     plan = shoal.Plan(SCHEMA, (shoal.models.KAnonymity(3),), Mdav(block=20, strata=("place",)))
-    with pytest.raises(shoal.InfeasibleError, match="stratum"):
+    with pytest.raises(shoal.errors.InfeasibleError, match="stratum"):
         shoal.anonymize(spark.createDataFrame(table), plan)
     infinite = pa.table({"x": [float(i) for i in range(40)] + [float("inf")]})
     plan = shoal.Plan(Schema({"x": Column(Role.QUASI_IDENTIFIER)}), (shoal.models.KAnonymity(3),), Mdav(block=20))
-    with pytest.raises(shoal.PlanError, match="infinite"):
+    with pytest.raises(shoal.errors.PlanError, match="infinite"):
         shoal.anonymize(spark.createDataFrame(infinite), plan)
     uniform = pa.table({"x": list(range(40)), "s": ["a"] * 40})
     schema = Schema({"x": Column(Role.QUASI_IDENTIFIER), "s": Column(Role.SENSITIVE)})
     plan = shoal.Plan(schema, (shoal.models.KAnonymity(3), shoal.models.PSensitive(2)), PFirst(block=20))
-    with pytest.raises(shoal.InfeasibleError, match="No grouping"):
+    with pytest.raises(shoal.errors.InfeasibleError, match="No grouping"):
         shoal.anonymize(spark.createDataFrame(uniform), plan)

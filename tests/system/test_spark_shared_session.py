@@ -101,7 +101,7 @@ def test_session_outlives_its_users_within_a_block(started):
 
 
 def test_session_ends_if_the_block_fails(started):
-    with pytest.raises(ZeroDivisionError), shoal.session(LOCAL):
+    with pytest.raises(ZeroDivisionError), shoal.spark_session(LOCAL):
         raise ZeroDivisionError
     assert ended(started) == [1]
 
@@ -119,7 +119,7 @@ def test_other_settings_of_a_shared_session(started):
     ):
         given = {"name": "spark", "memory": "1GB", "master": "local[1]", **more}
         settings = EngineSettings(**given)
-        with shoal.session(LOCAL), pytest.raises(shoal.PlanError, match=message):
+        with shoal.spark_session(LOCAL), pytest.raises(shoal.errors.PlanError, match=message):
             open_session(settings)
         before = len(started)
         with shared_spark_session():
@@ -127,12 +127,12 @@ def test_other_settings_of_a_shared_session(started):
             open_session(settings).close()
             assert ended(started)[before:] == [1, 0]
     for same in (EngineSettings("1024MB", name="spark"), EngineSettings(name="spark", threads=1)):
-        with shoal.session(LOCAL):
+        with shoal.spark_session(LOCAL):
             open_session(same).close()
 
 
 def test_stopped_session_is_not_used_again(started):
-    with shoal.session(LOCAL) as spark:
+    with shoal.spark_session(LOCAL) as spark:
         spark.sparkContext._jsc = None
         late = open_session(LOCAL)
         assert ended(started) == [1, 0]
@@ -142,7 +142,7 @@ def test_stopped_session_is_not_used_again(started):
 
 
 def test_session_of_other_engines_is_none(started):
-    with shoal.session("duckdb") as nothing:
+    with shoal.spark_session("duckdb") as nothing:
         assert nothing is None
     assert started == []
 
@@ -152,9 +152,9 @@ def test_foreign_session_is_used_and_never_ended(spark, monkeypatch):
         spark_shared_session, "_own", spark_shared_session._Own()
     )  # the session of the other tests now counts as foreign
     monkeypatch.setattr(spark_session, "start_session", lambda *given: pytest.fail("one is running"))
-    with shoal.session(EngineSettings("7GB", name="spark")) as found:
+    with shoal.spark_session(EngineSettings("7GB", name="spark")) as found:
         assert found.sparkContext is spark.sparkContext
-        with pytest.raises(shoal.PlanError, match=r"on 'local\[2\]'; it cannot be moved to 'local\[7\]'"):
+        with pytest.raises(shoal.errors.PlanError, match=r"on 'local\[2\]'; it cannot be moved to 'local\[7\]'"):
             open_session(EngineSettings(name="spark", master="local[7]"))
         open_session(EngineSettings(name="spark", master="local[2]")).close()
     assert spark_shared_session._own.started is None
@@ -180,7 +180,7 @@ told = {}
 shoal.attack("in.parquet", plan, original="in.parquet", locality=True)
 told["attack"] = len(started)
 told["ended"] = [one.alive if one._gateway else None for one in started]
-with shoal.session(plan.engine) as spark:
+with shoal.spark_session(plan.engine) as spark:
     for _ in range(2):
         shoal.release(plan, overwrite=True)
     shoal.check("out.parquet", plan=plan)
@@ -192,7 +192,7 @@ with shoal.session(plan.engine) as spark:
     told["empty"] = bool(spark._jsparkSession.sharedState().cacheManager().isEmpty())
     try:
         shoal.release(plan.with_(engine=shoal.Plan.read("other.toml").engine), overwrite=True)
-    except shoal.PlanError as error:
+    except shoal.errors.PlanError as error:
         told["refused"] = str(error)
     proc = started[-1]._gateway.proc
 told["java ends"] = proc.poll() is not None

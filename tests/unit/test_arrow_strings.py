@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
-from shoal import Column, Role, Schema
-from shoal.schema import arrow_strings
+from shoal import Column, Role
+from shoal.schema import Schema, arrow_strings
 from shoal.schema.arrow_strings import Texts, texts_from_arrow, with_missing
 
 QUASI = Role.QUASI_IDENTIFIER

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal import Categories, Column, Plan, Role, Schema
+from shoal import Column, Plan, Role
 from shoal.audit.assess import assess
 from shoal.audit.attack import attack
 from shoal.datasets.patients import COLUMNS, FOLDER, TABLES
@@ -26,7 +26,7 @@ from shoal.risk.attacks_distance import distance_linkage
 from shoal.risk.attacks_linkage import crowd_sizes, linkage
 from shoal.risk.attacks_minimality import assignments, minimality, posterior_beliefs
 from shoal.risk.matching import match_people
-from shoal.schema import Cuts, Prefix, Tree, Widths
+from shoal.schema import Categories, Cuts, Prefix, Schema, Tree, Widths
 from shoal.utility.coded_tables import open_tables
 from shoal.utility.labels import read_labels
 from tests.reference import risk as slow

@@ -16,7 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal import Column, Role, Schema
+from shoal import Column, Role
+from shoal.schema import Schema
 from shoal.schema.interval_hierarchies import Calendar, Cuts, Intervals, Widths
 from shoal.schema.rounding import as_whole, round_cut, round_steps
 from shoal.schema.tree_hierarchies import Flat, Ordered, Prefix, Table, Tree
@@ -121,7 +122,7 @@ def test_values_of_suppressed_rows_change_no_byte(method, data):
             found = shoal.anonymize(
                 pa.table({"x": x, "y": y}), shoal.Plan(schema, (shoal.models.KAnonymity(3),), chosen)
             )
-        except shoal.InfeasibleError:
+        except shoal.errors.InfeasibleError:
             return
         assert all(not value.startswith("only") for value in found.table["y"].to_pylist())
         tables.append(found.table)
@@ -331,5 +332,5 @@ def test_exact_ranges_carry_a_warning():
     for ranges, warned in (("round", False), ("exact", True)):
         made = shoal.Plan(schema, (shoal.models.KAnonymity(3),), shoal.methods.Mondrian(ranges=ranges))
         assert ("warning" in shoal.anonymize(table, made).figures["method"]) == warned
-    with pytest.raises(shoal.PlanError, match="round or exact"):
+    with pytest.raises(shoal.errors.PlanError, match="round or exact"):
         shoal.methods.Mondrian(ranges="wide")

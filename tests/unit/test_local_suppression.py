@@ -15,7 +15,7 @@ from shoal.methods.local.suppression_search import _remove_unneeded_stars
 from shoal.table.wildcard_matches import count_candidates, count_certain_candidates, smallest_candidate_count
 from tests.reference import local_recoding as slow
 
-SCHEMA = shoal.Schema({name: shoal.Column(shoal.Role.QUASI_IDENTIFIER) for name in ("a", "b", "c")})
+SCHEMA = shoal.schema.Schema({name: shoal.Column(shoal.Role.QUASI_IDENTIFIER) for name in ("a", "b", "c")})
 
 
 def random_table(seed, rows=120):
@@ -121,17 +121,17 @@ def test_nothing_to_suppress():
 
 
 def test_hierarchies_are_not_used():
-    schema = shoal.Schema({"age": shoal.Column(shoal.Role.QUASI_IDENTIFIER, shoal.schema.Widths((10,)))})
+    schema = shoal.schema.Schema({"age": shoal.Column(shoal.Role.QUASI_IDENTIFIER, shoal.schema.Widths((10,)))})
     table = pa.table({"age": [20, 21, 30, 30]})
     found = shoal.anonymize(table, shoal.Plan(schema, (shoal.models.KAnonymity(2),), shoal.methods.LocalSuppression()))
     assert Counter(found.table["age"].to_pylist()) == {"*": 2, "30": 2}
 
 
 def test_wrong_parameters():
-    with pytest.raises(shoal.PlanError, match="strict or loose"):
+    with pytest.raises(shoal.errors.PlanError, match="strict or loose"):
         shoal.methods.LocalSuppression(missing="maybe")
-    schema = shoal.Schema({**SCHEMA.columns, "s": shoal.Column(shoal.Role.SENSITIVE)})
-    with pytest.raises(shoal.PlanError, match="Only k-anonymity"):
+    schema = shoal.schema.Schema({**SCHEMA.columns, "s": shoal.Column(shoal.Role.SENSITIVE)})
+    with pytest.raises(shoal.errors.PlanError, match="Only k-anonymity"):
         shoal.Plan(
             schema,
             (shoal.models.KAnonymity(2), shoal.models.PSensitive(2)),

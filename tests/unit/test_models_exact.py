@@ -278,7 +278,7 @@ def test_ordered_closeness_with_all_groups_suppressed():
         "models": [{"name": "t-closeness", "t": 0.1, "distance": "ordered"}, {"name": "k-anonymity", "k": 5}],
         "method": {"name": "levels", "levels": {"q": 0}, "suppression": 1.0},
     }
-    with pytest.raises(shoal.InfeasibleError):
+    with pytest.raises(shoal.errors.InfeasibleError):
         shoal.anonymize(table, plan)
 
 

@@ -82,7 +82,7 @@ def test_order_of_the_schema():
     table = pa.table({"level": ["low", "mid", "high", "high"]})
     found = release(table, schema, shoal.methods.Mondrian(ranges="exact")).table["level"].to_pylist()
     assert sorted(found) == ["high", "high", "low..mid", "low..mid"]
-    with pytest.raises(shoal.PlanError, match="1 distinct value"):
+    with pytest.raises(shoal.errors.PlanError, match="1 distinct value"):
         release(pa.table({"level": ["low", "low", "other"]}), schema, shoal.methods.Mondrian())
 
 
@@ -129,11 +129,11 @@ def test_cuts_of_a_long_domain():
 
 
 def test_wrong_parameters():
-    with pytest.raises(shoal.PlanError, match="ancestor, range or centroid"):
+    with pytest.raises(shoal.errors.PlanError, match="ancestor, range or centroid"):
         shoal.methods.Mondrian(publish={"age": "mode"})
-    with pytest.raises(shoal.PlanError, match="true or false"):
+    with pytest.raises(shoal.errors.PlanError, match="true or false"):
         shoal.methods.Mondrian(strict="no")
-    with pytest.raises(shoal.PlanError, match="must hold numbers"):
+    with pytest.raises(shoal.errors.PlanError, match="must hold numbers"):
         release(pa.table({"age": ["x", "y"]}), AGE, shoal.methods.Mondrian(publish={"age": "centroid"}))
 
 

@@ -71,7 +71,7 @@ def test_rows_with_missing_quasi_identifiers_count():
     table = pd.DataFrame({"age": ["1", "1", None], "city": ["A", "A", "A"], "illness": ["a", "b", "a"]})
     assert effective(table, "k-anonymity k=2") == {"k": 1}
     plan = shoal.Plan(
-        shoal.Schema(
+        shoal.schema.Schema(
             {"age": column("quasi-identifier"), "city": column("quasi-identifier"), "illness": column("sensitive")}
         ),
         (shoal.models.KAnonymity(3),),
@@ -89,7 +89,8 @@ def test_release_has_no_row_numbers():
         {"age": [str(age) for age in (30, 21, 30, 21)], "illness": ["a", "b", "c", "d"]}, index=[7, 5, 3, 1]
     )
     plan = shoal.Plan(
-        shoal.Schema({"age": column("quasi-identifier"), "illness": column("sensitive")}), (shoal.models.KAnonymity(2),)
+        shoal.schema.Schema({"age": column("quasi-identifier"), "illness": column("sensitive")}),
+        (shoal.models.KAnonymity(2),),
     )
     released = shoal.anonymize(table, plan).table
     assert list(released.columns) == ["age", "illness"]
@@ -106,17 +107,17 @@ def test_interval_includes_its_lower_end():
 def test_t_closeness_is_enforced():
     """anonypy takes t and ignores it."""
     table = pd.DataFrame({"age": ["1", "1", "2", "2"], "illness": ["a", "a", "b", "b"]})
-    schema = shoal.Schema({"age": column("quasi-identifier"), "illness": column("sensitive")})
+    schema = shoal.schema.Schema({"age": column("quasi-identifier"), "illness": column("sensitive")})
     models = (shoal.models.KAnonymity(2), shoal.models.TCloseness(0.1))
-    with pytest.raises(shoal.InfeasibleError, match="t-closeness"):
+    with pytest.raises(shoal.errors.InfeasibleError, match="t-closeness"):
         shoal.anonymize(table, shoal.Plan(schema, models, shoal.methods.Levels({"age": 0})))
     assert shoal.anonymize(table, shoal.Plan(schema, models, shoal.methods.Levels({"age": 1}))).figures["groups"] == 1
 
 
 def test_k_above_the_number_of_rows_is_an_error():
     """anonypy returns silently."""
-    schema = shoal.Schema({"age": column("quasi-identifier")})
-    with pytest.raises(shoal.InfeasibleError, match="k = 3"):
+    schema = shoal.schema.Schema({"age": column("quasi-identifier")})
+    with pytest.raises(shoal.errors.InfeasibleError, match="k = 3"):
         shoal.anonymize(
             pd.DataFrame({"age": ["1", "2", "3"]}),
             shoal.Plan(schema, (shoal.models.KAnonymity(4),), shoal.methods.Levels({"age": 1})),

@@ -84,7 +84,7 @@ def test_total_weights_of_table_7_groups(first, weight):
 def test_levels_turn_table_1_into_table_5():
     table = pa.table(dict(zip(COLUMNS, map(list, zip(*TABLES[1], strict=True)), strict=True)))
     plan = shoal.Plan(
-        shoal.Schema(
+        shoal.schema.Schema(
             {
                 "age": shoal.Column(shoal.Role.QUASI_IDENTIFIER, shoal.schema.Cuts(((30, 40), (40,)))),
                 "country": shoal.Column(

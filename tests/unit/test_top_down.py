@@ -65,12 +65,12 @@ def test_large_groups_keep_their_values():
     ],
 )
 def test_wrong_parameters(parameters, message):
-    with pytest.raises(shoal.PlanError, match=message):
+    with pytest.raises(shoal.errors.PlanError, match=message):
         shoal.methods.TopDown(**parameters)
 
 
 def test_weights_of_unknown_columns():
-    with pytest.raises(shoal.PlanError, match="'nothing'"):
+    with pytest.raises(shoal.errors.PlanError, match="'nothing'"):
         shoal.Plan(SCHEMA, (shoal.models.KAnonymity(2),), shoal.methods.TopDown(weights={"nothing": 2}))
 
 
@@ -87,7 +87,7 @@ def test_heavy_column_keeps_its_values():
 @pytest.mark.parametrize("parameters", [{"choose": "loss"}, {"quality": "good"}])
 def test_other_rules_are_refused_as_printed(parameters):
     method = shoal.methods.TopDown(variant="as-printed", **parameters)
-    with pytest.raises(shoal.PlanError, match="leave out choose and quality"):
+    with pytest.raises(shoal.errors.PlanError, match="leave out choose and quality"):
         shoal.Plan(SCHEMA, (shoal.models.KAnonymity(2),), method)
 
 

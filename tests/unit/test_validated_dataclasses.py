@@ -101,6 +101,8 @@ VALIDATED: dict[type, dict[str, Any]] = {
     Output: {"path": "r.csv"},
     Source: {},
     CsvFormat: {},
+    shoal.Recipient: {"kind": "public"},
+    shoal.Review: {"status": "draft"},
     EngineSettings: {},
     Span: {"lower": Fraction(0), "upper": Fraction(1), "step": Fraction(1)},
     Ledger: {"path": "a.ledger"},
@@ -127,11 +129,12 @@ ANYTHING = ("frame", "data")
 """Fields for a table of any kind: a table that cannot be read is reported on reading."""
 
 RESULTS = {
-    "AllOf", "Answer", "Apart", "Assessment", "AttackResult", "Attacks", "Booking", "Bound", "ByCell", "ByGroup",
+    "AllOf", "Answer", "Apart", "Assessment", "AttackResult", "AttackReport", "Booking", "Bound", "ByCell", "ByGroup",
     "ByLevel", "ByPattern", "Certificate", "CheckResult", "ColumnLabels", "Comparison", "Condition", "Counts", "Crowds",
-    "Dictionary", "Domain", "Draft", "Engine", "Entry", "Exploration", "Format", "FrequencySet", "Grid", "Groups",
+    "Dictionary", "Domain", "Draft", "Engine", "Entry", "Explanation", "Exploration", "Format", "FrequencySet", "Grid",
+    "Groups",
     "Guarantee", "Histogram", "Judgement", "Ladder", "MethodFacts", "NumberedPeople", "Opinion", "Options", "Page",
-    "Problem", "Profile", "Release", "ReleaseVerification", "RiskAssessment",
+    "Problem", "Profile", "Release", "ReleaseVerification", "RiskReport",
     "Sensitive", "Summary", "Status", "Verdict", "Writing",
 }  # fmt: skip
 """Made by shoal and returned, or internal; never passed to it."""

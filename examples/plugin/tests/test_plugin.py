@@ -77,5 +77,5 @@ def test_every_method_keeps_the_model(name):
 
 @pytest.mark.parametrize("name", sorted(OF_THEIR_OWN))
 def test_other_methods_refuse_before_any_work(name):
-    with pytest.raises(shoal.PlanError):
+    with pytest.raises(shoal.errors.PlanError):
         shoal.Plan.from_dict({**PLAN, "method": {"name": name}})

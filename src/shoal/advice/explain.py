@@ -89,6 +89,14 @@ class Explanation(Displayable):
         Number of rows that were used, and whether they are a sample.
     untried
         Number of changes that were not tried for lack of time.
+
+    Examples
+    --------
+    ::
+
+        explanation = shoal.explain("plan.toml", time_limit=30)
+        print(explanation)
+        shoal.release("plan.toml").report(explanation).save("internal.html")
     """
 
     loss: float | None
@@ -166,6 +174,12 @@ def explain(
         Seconds after which no further change is tried; less time means a smaller sample.
     engine
         Engine that draws the sample, instead of the plan's engine.
+
+    Examples
+    --------
+    ::
+
+        shoal.explain("plan.toml", time_limit=30).advice
     """
     loaded, settings = as_plan(plan), as_engine(engine)
     loaded = loaded if settings is None else replace(loaded, engine=settings)

@@ -154,6 +154,14 @@ class Exploration(Displayable):
     """All trials, sorted by ``measure``.
 
     Trials with a release come first, from least to most loss.
+
+    Examples
+    --------
+    ::
+
+        found = shoal.explore("plan.toml", methods=["mondrian", "full-domain"], ks=[5, 10])
+        found.chosen, found.trials
+        found.plot().open()
     """
 
     measure: str
@@ -314,6 +322,12 @@ def explore(
         Called after each trial with all completed trials, so that they are not lost if the rest fails.
     lanes
         Called with the progress of all trials, whenever one of them reports progress.
+
+    Examples
+    --------
+    ::
+
+        shoal.explore("plan.toml", methods=["mondrian", "mdav"], ks=[3, 5, 10]).chosen
     """
     if measure not in LOSSES:
         raise PlanError("explore.unknown-loss", allowed=", ".join(LOSSES), found=measure)

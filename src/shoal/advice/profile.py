@@ -46,6 +46,7 @@ from shoal.io.formats.csv_dialect import CsvFormat, detect, detect_legacy_encodi
 from shoal.io.formats.partitioned import find_parts
 from shoal.plan.coerce import EngineLike, as_engine
 from shoal.render import Displayable, Grid, Summary
+from shoal.runtime.deprecation import renamed_parameter
 from shoal.schema import Role
 from shoal.schema.detect_identifiers import is_about_data_subjects, is_key_name, is_staff_key
 from shoal.schema.value_words import yes_and_no
@@ -90,6 +91,14 @@ class Profile(Displayable):
         Format of a CSV, as far as it was given or is not detected again automatically.
     time_zone
         Time zone in which instants were read.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import shoal
+    >>> found = shoal.profile(pa.table({"email": ["a@x.org", "b@x.org"], "age": [31, 31]}))
+    >>> found.rows, [str(column.role) for column in found.columns]
+    (2, ['identifier', 'quasi-identifier'])
     """
 
     rows: int
@@ -164,8 +173,9 @@ class Profile(Displayable):
         }
 
 
+@renamed_parameter("source", "csv")
 def profile(
-    data: Any, *, source: CsvFormat | None = None, engine: EngineLike | None = None, time_zone: str = UTC
+    data: Any, *, csv: CsvFormat | None = None, engine: EngineLike | None = None, time_zone: str = UTC
 ) -> Profile:
     """Profile a table: kinds, suggested roles with reasons, and uniqueness.
 
@@ -173,7 +183,7 @@ def profile(
     ----------
     data
         A path (CSV or Parquet), a pandas, Polars, PyArrow or DuckDB object, or a source, which states its own format.
-    source
+    csv
         Format of a CSV, instead of detecting it.
     engine
         Engine that reads and counts; by default Spark for Spark frames, and DuckDB otherwise.
@@ -193,7 +203,7 @@ def profile(
     [('email', 'identifier'), ('age', 'quasi-identifier')]
     """
     with open_engine(as_engine(engine), data, time_zone=time_zone) as opened:
-        table, form, markers = _read(opened, data, source or CsvFormat())
+        table, form, markers = _read(opened, data, csv or CsvFormat())
         return replace(_profile_table(opened, table, form, markers), time_zone=time_zone)
 
 

@@ -1,13 +1,12 @@
 """Public functions: each command of the command line calls one of these.
 
-    draft     a first plan                anonymize a table in memory
-    release   run a plan from file to file
-    check     does a table meet models?   minimal_recodings
-    session   one Spark session for several of these
+    draft          a first plan                anonymize a table in memory
+    release        run a plan from file to file
+    check          does a table meet models?   minimal_recodings
+    spark_session  one Spark session for several of these
 
 profile, explore, explain, attack, assess and compare are defined in modules of these names, verify and approve in
-audit.verify_release. Commands read options and
-print; :data:`COMMANDS` maps each to its functions.
+audit.verify_release. :mod:`shoal.api.commands` maps each command to its functions.
 """
 
 from __future__ import annotations
@@ -38,35 +37,13 @@ from shoal.plan.coerce import ColumnLike, ColumnsLike, EngineLike, MethodLike, M
 from shoal.plan.plan import Plan, PlanLike, as_plan
 from shoal.plan.review import Recipient
 from shoal.results import signatures
+from shoal.runtime.deprecation import renamed_parameter
 from shoal.runtime.progress import Progress, ProgressOption, show_progress
 from shoal.runtime.scratch import make_scratch
 
 if TYPE_CHECKING:
     from shoal.advice.profile import Profile
     from shoal.advice.try_methods import MethodTrial
-
-COMMANDS: dict[str, tuple[str, ...]] = {
-    "plan": ("profile", "draft"),
-    "explore": ("explore",),
-    "explain": ("explain",),
-    "review": ("Plan",),
-    "release": ("release",),
-    "check": ("check",),
-    "verify": ("verify",),
-    "approve": ("approve",),
-    "signing-key": ("create_signing_key",),
-    "attack": ("attack", "assess"),
-    "compare": ("compare",),
-    "minimal": ("minimal_recodings",),
-    "demo": ("release", "check"),
-    "compile": ("compile_methods",),
-    "reproduce": ("reproduce_papers",),
-    "ledger": ("Ledger",),
-    "query": ("Questions",),
-    "serve": (),  # user interface in a browser
-    "version": ("__version__",),
-}
-"""Public names that implement each command."""
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -87,7 +64,7 @@ def _with_progress(function: Callable[Parameters, Result]) -> Callable[Parameter
     return wrapper
 
 
-check = _with_progress(check_table)
+check = renamed_parameter("source", "csv")(_with_progress(check_table))
 minimal_recodings = _with_progress(pipeline.minimal_recodings)
 
 
@@ -127,6 +104,13 @@ def release(
         A private key (:func:`shoal.create_signing_key`) to sign the release with, as its maker.
     progress
         A function called with each step; True or False; by default progress is shown on a terminal or in a notebook.
+
+    Examples
+    --------
+    ::
+
+        made = shoal.release("plan.toml", overwrite=True)
+        made.path, made.warnings
     """
     plan = as_plan(plan)
     key = None if sign is None else _read_maker_key(Path(sign), plan)
@@ -198,7 +182,7 @@ def anonymize(
         10)``. A column without a hierarchy gets a drafted one. Without this keyword all roles are drafted, with a
         warning.
     sensitive
-        Columns to protect from disclosure: names, or a mapping of names to :func:`shoal.sensitive`.
+        Columns to protect from disclosure: names, or a mapping of names to :class:`Column`.
     identifiers, other
         Columns to drop, and columns to publish unchanged. A column that no keyword names is dropped, with a warning.
     person
@@ -280,6 +264,14 @@ class Draft:
         The profile of the table.
     tried
         The methods that were tried on a sample, and their losses.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import shoal
+    >>> drafted = shoal.draft(pa.table({"email": ["a@x.org", "b@x.org"] * 5, "age": [31, 32] * 5}), k=2)
+    >>> drafted.plan.schema.quasi_identifiers, drafted.text.startswith("#")
+    (('age',), True)
     """
 
     text: str
@@ -328,13 +320,14 @@ def _as_rereadable_file(data: Any) -> Iterator[Any]:
         scratch.remove()
 
 
+@renamed_parameter("source", "csv")
 @shared_spark_session()
 def draft(
     data: Any,
     *,
     k: int | None = None,
     folder: Path | str | None = None,
-    source: CsvFormat | None = None,
+    csv: CsvFormat | None = None,
     rehearse: bool = True,
     engine: EngineLike | None = None,
     time_zone: str = UTC,
@@ -353,7 +346,7 @@ def draft(
         Who receives the release: ``"public"``, ``"researchers"`` or ``"colleagues"``.
     folder
         Folder of the plan file; the path of the table is relative to it. The working directory by default.
-    source
+    csv
         Format of a CSV, instead of detecting it.
     rehearse
         Whether to try methods on a sample, for some seconds, and plan with the one of least loss.
@@ -379,7 +372,7 @@ def draft(
     path = Path(data) if isinstance(data, str | Path) else None
     with show_progress(progress) as show, _as_rereadable_file(data) as data:
         show("looking at the columns", None)
-        found = profile(data, source=source, engine=as_engine(engine), time_zone=time_zone)
+        found = profile(data, csv=csv, engine=as_engine(engine), time_zone=time_zone)
         drafted = Draft(draft_plan(found, path, plan_folder, k=k, recipient=receiver), found, plan_folder)
         if not rehearse:
             return drafted
@@ -409,7 +402,7 @@ def draft(
 
 
 @contextmanager
-def session(engine: EngineLike = "spark") -> Iterator[Any]:
+def spark_session(engine: EngineLike = "spark") -> Iterator[Any]:
     """Share one Spark session among all calls within a ``with`` block.
 
     Without it, every call that needs Spark starts and ends Java, which takes most of the time for a small table. A
@@ -429,7 +422,7 @@ def session(engine: EngineLike = "spark") -> Iterator[Any]:
     --------
     ::
 
-        with shoal.session(plan.engine):
+        with shoal.spark_session(plan.engine):
             shoal.release(plan)
             shoal.attack(plan.output.path, plan)
     """

@@ -151,7 +151,7 @@ def _columns_from_keywords(
 
 def _drafted_profile(data: Any, named: Mapping[str, Column], missing: tuple[str, ...], k: int | None) -> Profile:
     """Profile a table as ``shoal plan`` does, with the given roles."""
-    found = profile(data, source=CsvFormat(missing=missing))
+    found = profile(data, csv=CsvFormat(missing=missing))
     found = found.with_roles({name: column.role for name, column in named.items()})
     if found.rows < 2 or not found.named(Role.QUASI_IDENTIFIER):
         return found

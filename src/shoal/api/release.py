@@ -19,7 +19,19 @@ Table = TypeVar("Table")
 
 
 class Release(ReleaseResult[Table]):
-    """Result of the pipeline that can be saved, explained and reported."""
+    """Result of the pipeline that can be saved, explained and reported.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import shoal
+    >>> plan = {"columns": {"age": "quasi-identifier"}, "models": "k-anonymity k=4", "method": "full-domain"}
+    >>> release = shoal.anonymize(pa.table({"age": [23, 24, 37, 38]}), plan)
+    >>> release.table["age"].to_pylist(), release.certificate["released"]
+    (['*', '*', '*', '*'], 4)
+
+    ``release.save("folder")`` writes the table, its certificate and its report.
+    """
 
     @classmethod
     def of(cls, result: ReleaseResult[Table]) -> Release[Table]:

@@ -24,6 +24,7 @@ from shoal.risk.matching import read_groups
 from shoal.risk.reidentification import Reidentification, reidentification
 from shoal.risk.special_uniques import SpecialUniques, special_uniques
 from shoal.risk.uniqueness import Uniqueness, population_uniques
+from shoal.runtime.deprecation import renamed_parameter
 from shoal.schema import Schema
 from shoal.table.groups import group_keys
 from shoal.utility.coded_tables import CodedColumn
@@ -47,7 +48,7 @@ class IndividualRisk:
 
 
 @dataclass(frozen=True, repr=False)
-class RiskAssessment(Displayable):
+class RiskReport(Displayable):
     """Disclosure risk of a table.
 
     Attributes
@@ -62,6 +63,14 @@ class RiskAssessment(Displayable):
         Risk of Benedetti and Franconi, by weights or by the sampling fraction; None as above.
     special
         Special uniques with SUDA scores; None if not requested.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import shoal
+    >>> report = shoal.assess(pa.table({"age": ["<30", "<30", ">=30"]}), quasi_identifiers="age")
+    >>> report.rows, report.groups, report.reidentification.prosecutor.highest
+    (3, 2, 1.0)
     """
 
     rows: int
@@ -104,6 +113,7 @@ class RiskAssessment(Displayable):
         }
 
 
+@renamed_parameter("source", "csv")
 def assess(
     data: Any,
     plan: RolesLike | None = None,
@@ -116,10 +126,10 @@ def assess(
     special: bool = True,
     largest: int | None = None,
     missing: ColumnsLike = (),
-    source: CsvFormat | None = None,
+    csv: CsvFormat | None = None,
     engine: EngineLike | None = None,
     time_zone: str | None = None,
-) -> RiskAssessment:
+) -> RiskReport:
     """Assess the disclosure risk of an original or released table.
 
     Parameters
@@ -148,12 +158,11 @@ def assess(
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from shoal import Column, Role, Schema
     >>> table = pa.table({"age": ["<30", "<30", ">=30"]})
-    >>> assess(table, Schema({"age": Column(Role.QUASI_IDENTIFIER)})).reidentification.prosecutor.highest
+    >>> assess(table, quasi_identifiers="age").reidentification.prosecutor.highest
     1.0
     """
-    inputs = from_args(plan, quasi_identifiers, (), missing, source, engine, time_zone)
+    inputs = from_args(plan, quasi_identifiers, (), missing, csv, engine, time_zone)
     schema = Schema({name: inputs.schema.columns[name] for name in inputs.schema.quasi_identifiers})
     if population is not None and fraction is not None:
         raise PlanError("check.population-and-fraction")
@@ -174,7 +183,7 @@ def assess(
     elif fraction is not None:
         probability = individual_risk(sizes, sizes / fraction)
     by_probability = None if people is not None else probability
-    return RiskAssessment(
+    return RiskReport(
         published.groups.rows,
         published.groups.count,
         int(sizes.min()),

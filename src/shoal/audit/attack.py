@@ -33,6 +33,7 @@ from shoal.risk.attacks_list import list_linkage
 from shoal.risk.attacks_minimality import minimality
 from shoal.risk.attacks_people import ExposedPeople, Members, attack_households, attack_people
 from shoal.risk.matching import PublishedGroups, match_people, read_groups
+from shoal.runtime.deprecation import renamed_parameter
 from shoal.schema import Column, Role, Schema
 from shoal.table.people import number_names
 from shoal.utility.coded_tables import CodedColumn, TableReader, open_tables
@@ -43,8 +44,18 @@ DEFAULT_CROWD_SIZE = 5
 
 
 @dataclass(frozen=True, repr=False)
-class Attacks(Displayable):
-    """Results of all attacks on one table."""
+class AttackReport(Displayable):
+    """Results of all attacks on one table.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import shoal
+    >>> table = pa.table({"age": ["<30", "<30", ">=30"], "illness": ["flu", "flu", "asthma"]})
+    >>> report = shoal.attack(table, quasi_identifiers="age", sensitive="illness")
+    >>> report.rows, report.groups, report.smallest_group
+    (3, 2, 1)
+    """
 
     rows: int
     groups: int
@@ -106,6 +117,7 @@ def _attack_cells(result: AttackResult) -> tuple[object, ...]:
     )
 
 
+@renamed_parameter("source", "csv")
 @shared_spark_session()
 def attack(
     released: Any,
@@ -124,10 +136,10 @@ def attack(
     aligned: bool = False,
     locality: bool = False,
     missing: ColumnsLike = (),
-    source: CsvFormat | None = None,
+    csv: CsvFormat | None = None,
     engine: EngineLike | None = None,
     time_zone: str | None = None,
-) -> Attacks:
+) -> AttackReport:
     """Attack a table, made by shoal or not, by every attack that applies.
 
     Parameters
@@ -168,13 +180,11 @@ def attack(
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from shoal import Column, Role, Schema
-    >>> schema = Schema({"age": Column(Role.QUASI_IDENTIFIER), "illness": Column(Role.SENSITIVE)})
     >>> table = pa.table({"age": ["<30", "<30", ">=30"], "illness": ["flu", "flu", "asthma"]})
-    >>> attack(table, schema).named("homogeneity").exposed
+    >>> attack(table, quasi_identifiers="age", sensitive="illness").named("homogeneity").exposed
     3
     """
-    inputs = from_args(plan, quasi_identifiers, sensitive, missing, source, engine, time_zone)
+    inputs = from_args(plan, quasi_identifiers, sensitive, missing, csv, engine, time_zone)
     person_columns, household_columns = as_names(person, "persons"), as_names(household, "households")
     names = person_columns or inputs.person
     if previous is not None and original is None:
@@ -244,7 +254,7 @@ def attack(
     if locality and inputs.plan is not None:
         results.append(_audit_plan_locality(inputs.plan, original_source, inputs.engine))
     facts = facts_needed(released_columns, schema, original_columns, original_persons)
-    return Attacks(groups.rows, groups.count, int(groups.size.min()), tuple(results), people, facts)
+    return AttackReport(groups.rows, groups.count, int(groups.size.min()), tuple(results), people, facts)
 
 
 def _attacks_with_original(

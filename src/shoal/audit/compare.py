@@ -13,6 +13,7 @@ from shoal.io.engines.spark_shared_session import shared_spark_session
 from shoal.io.formats.csv_dialect import CsvFormat
 from shoal.plan.coerce import ColumnLike, ColumnsLike, EngineLike, as_names
 from shoal.render import Displayable, Grid, Summary
+from shoal.runtime.deprecation import renamed_parameter
 from shoal.schema import UNPUBLISHED, Schema
 from shoal.utility.classification import CLASSIFIERS, Accuracy, Classifier, classification
 from shoal.utility.distributions import Distance, PairDistances, column_distance, pair_distances
@@ -40,6 +41,15 @@ class Comparison(Displayable):
         Errors of range queries.
     accuracy
         Accuracy of each requested classifier.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import shoal
+    >>> original, released = pa.table({"age": [20, 21, 30, 30]}), pa.table({"age": ["20-29", "20-29", "30", "30"]})
+    >>> found = shoal.compare(original, released, quasi_identifiers="age")
+    >>> sorted(found.columns), found.released
+    (['age'], 4)
     """
 
     rows: int
@@ -98,6 +108,7 @@ class Comparison(Displayable):
         }
 
 
+@renamed_parameter("source", "csv")
 @shared_spark_session()
 def compare(
     original: Any,
@@ -113,7 +124,7 @@ def compare(
     queries: int = 500,
     seed: int = 0,
     missing: ColumnsLike = (),
-    source: CsvFormat | None = None,
+    csv: CsvFormat | None = None,
     engine: EngineLike | None = None,
     time_zone: str | None = None,
 ) -> Comparison:
@@ -146,13 +157,11 @@ def compare(
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from shoal import Column, Role, Schema
-    >>> schema = Schema({"age": Column(Role.QUASI_IDENTIFIER)})
     >>> before, after = pa.table({"age": [20, 21, 30, 30]}), pa.table({"age": ["20-29", "20-29", "30", "30"]})
-    >>> compare(before, after, schema).columns["age"].variation
+    >>> compare(before, after, quasi_identifiers="age").columns["age"].variation
     0.0
     """
-    inputs = from_args(plan, quasi_identifiers, sensitive, missing, source, engine, time_zone)
+    inputs = from_args(plan, quasi_identifiers, sensitive, missing, csv, engine, time_zone)
     schema, chosen = inputs.schema, cast("tuple[Classifier, ...]", as_names(classifiers, "classifiers"))
     for name in chosen:
         if name not in CLASSIFIERS:

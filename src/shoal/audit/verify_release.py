@@ -75,6 +75,13 @@ class ReleaseVerification(Displayable):
         The check of the released table against the certificate's plan; None if there was none.
     signatures
         The signatures beside the release.
+
+    Examples
+    --------
+    ::
+
+        found = shoal.verify("released.csv")
+        found.holds, [finding.to_dict() for finding in found.findings]
     """
 
     release: str
@@ -139,6 +146,12 @@ def verify(
     database
         For a release to a database, the address of the server as a plan names it, such as ``env:CLINIC``; ``release``
         is the file of its certificate then. Only files are signed.
+
+    Examples
+    --------
+    ::
+
+        shoal.verify("released.csv", trust="trusted-keys").holds
     """
     if database is not None:
         if trust is not None:
@@ -369,6 +382,12 @@ def approve(
         The approver's private key, another one than the maker's.
     trust
         File of public keys; with it, the maker must have signed with one of them.
+
+    Examples
+    --------
+    ::
+
+        found, signature = shoal.approve("released.csv", "approver.key", trust="trusted-keys")
     """
     table, _ = _locate(Path(release))
     signing = read_signing_key(Path(key), table)

@@ -19,32 +19,11 @@ from typing import Annotated, NoReturn, TextIO
 
 import typer
 
+from shoal.api.commands import COMMANDS
 from shoal.errors import ShoalError, ShoalWarning
 from shoal.runtime import signals
 
 INTERRUPTED_STATUS = 130
-
-COMMANDS = {
-    "demo": "demo.demo",
-    "plan": "plan.plan",
-    "review": "review.review",
-    "explore": "explore.explore",
-    "explain": "explain.explain",
-    "release": "release.release",
-    "check": "check.check",
-    "verify": "verify.verify_files",
-    "approve": "verify.approve_files",
-    "signing-key": "verify.signing_key",
-    "attack": "attack.attack",
-    "compare": "compare.compare",
-    "minimal": "minimal.minimal",
-    "serve": "serve.serve",
-    "reproduce": "reproduce.reproduce",
-    "compile": "compile.compile_all",
-    "ledger": "ledger.app",
-    "query": "query.app",
-}
-"""Module and attribute of every command."""
 
 
 def make_app(*names: str) -> typer.Typer:
@@ -62,13 +41,12 @@ def make_app(*names: str) -> typer.Typer:
     )
     made.callback()(main)
     for name in names or COMMANDS:
-        module, attribute = COMMANDS[name].split(".")
+        module, _, attribute = COMMANDS[name].entry.partition(".")
         found = getattr(importlib.import_module(f"shoal.cli.{module}"), attribute)
         if isinstance(found, typer.Typer):
             made.add_typer(found, name=name)
         else:
             made.command(name)(found)
-    made.command("version")(version)
     return made
 
 

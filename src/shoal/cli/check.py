@@ -111,7 +111,7 @@ def check(
             sensitive={name: Column(Role.SENSITIVE, categories=classes.get(name)) for name in secret},
             person=names_of(person),
             plan=loaded,
-            source=form,
+            csv=form,
             engine=settings_of(engine, master, loaded, memory),
             time_zone=time_zone,
             progress=show,

@@ -67,7 +67,7 @@ def plan(
     form = CsvFormat(delimiter=delimiter, header=header, encoding=encoding)
     with progress(quiet or as_json) as show:
         drafted = draft(
-            table, k=k, folder=out.parent, source=form, rehearse=try_methods, engine=settings_of(engine, master),
+            table, k=k, folder=out.parent, csv=form, rehearse=try_methods, engine=settings_of(engine, master),
             time_zone=time_zone, recipient=recipient, progress=show,
         )  # fmt: skip
     drafted.save(out, overwrite=overwrite)

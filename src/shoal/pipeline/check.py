@@ -33,7 +33,7 @@ def check(
     sensitive: ColumnsLike | Mapping[str, Column] = (),
     person: ColumnsLike = (),
     plan: PlanLike | None = None,
-    source: CsvFormat | None = None,
+    csv: CsvFormat | None = None,
     memory: str | None = None,
     engine: EngineSettings | None = None,
     time_zone: str | None = None,
@@ -96,7 +96,7 @@ def check(
     settings = engine or (EngineSettings() if plan is None else plan.engine)
     if memory is not None:
         settings = replace(settings, memory=memory)
-    form = source or CsvFormat()
+    form = csv or CsvFormat()
     is_read = isinstance(data, str | Path | Source)
     has_default_settings = settings == EngineSettings() and time_zone is None and not form.missing
     if has_default_settings and not (

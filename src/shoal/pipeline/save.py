@@ -64,7 +64,7 @@ def _require_certified(made: ReleaseResult[Any], content: Any, plan: Plan, stage
 
     ``content`` is the table in memory. Returns what was found in the file alone.
     """
-    checked = check(staged, plan=plan, source=RELEASED)
+    checked = check(staged, plan=plan, csv=RELEASED)
     if not checked.holds:
         raise OutputError("release.not-verifiable-alone")
     with_original = needs_original(plan.schema, plan.model, plan.method.wildcard)

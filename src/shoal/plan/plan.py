@@ -105,6 +105,13 @@ class Output(Validated):
         A PostgreSQL server: ``env:NAME``, the environment variable that holds its address, or ``service:NAME``.
     certificate_file
         Where the certificate of a release to a database is written as a file, too.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> import shoal
+    >>> shoal.Output(Path("released.csv"), overwrite=True).certificate.name
+    'released.certificate.json'
     """
 
     path: Path = STANDARD
@@ -150,9 +157,8 @@ class Plan(Displayable, Validated):
     Parameters
     ----------
     schema, columns
-        The columns by name, given as one or the other. Each is a :class:`Column` (see :func:`shoal.quasi`,
-        :func:`shoal.sensitive`, :func:`shoal.identifier`, :func:`shoal.other`), a role, or the hierarchy of a
-        quasi-identifier.
+        The columns by name, given as one or the other. Each is a :class:`Column`, a role such as ``"sensitive"``, or
+        the hierarchy of a quasi-identifier (:mod:`shoal.hierarchies`).
     models
         The models that every group must satisfy: models, their texts such as ``"k-anonymity k=5"``, or a single one.
     method
@@ -176,9 +182,9 @@ class Plan(Displayable, Validated):
 
     Examples
     --------
-    >>> from shoal import Plan, identifier, quasi
+    >>> from shoal import Plan
     >>> from shoal.hierarchies import intervals
-    >>> plan = Plan(columns={"name": identifier(), "age": quasi(intervals(5, 10))}, models="k-anonymity k=5")
+    >>> plan = Plan(columns={"name": "identifier", "age": intervals(5, 10)}, models="k-anonymity k=5")
     >>> plan.with_(k=10, method="mondrian").models
     (KAnonymity(k=10),)
     """

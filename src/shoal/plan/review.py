@@ -43,6 +43,12 @@ class Recipient(Validated):
         who know those in the data, and so know most.
     signed
         Whether they have signed to identify nobody and to pass nothing on.
+
+    Examples
+    --------
+    >>> import shoal
+    >>> shoal.Recipient("researchers", signed=True).kind
+    'researchers'
     """
 
     kind: RecipientKind
@@ -71,6 +77,12 @@ class Review(Validated):
         The reader, and the day.
     of
         Digest of the roles, models and keys that were read.
+
+    Examples
+    --------
+    >>> import shoal
+    >>> shoal.Review("draft").status
+    'draft'
     """
 
     status: Literal["draft", "reviewed"]

@@ -353,6 +353,16 @@ class Certificate(Displayable):
     former
         Entries that certificates of earlier versions had. They are for the owner of a release, are never written, and
         raise a warning when they are read.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import shoal
+    >>> table = pa.table({"age": [23, 24, 37, 38]})
+    >>> plan = {"columns": {"age": "quasi-identifier"}, "models": "k-anonymity k=4", "method": "full-domain"}
+    >>> certificate = shoal.anonymize(table, plan).certificate
+    >>> certificate["released"], certificate["models"][0]["name"]
+    (4, 'k-anonymity')
     """
 
     software: Software

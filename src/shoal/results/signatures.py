@@ -109,6 +109,13 @@ def create_signing_key(path: Path, name: str = "") -> str:
     """Create a private key (mode 600) and PATH.pub; return the public key.
 
     ``name`` is written into PATH.pub, for those who put that line into their file of trusted keys.
+
+    Examples
+    --------
+    ::
+
+        public = shoal.create_signing_key(Path("maker.key"), "Ann")
+        shoal.release("plan.toml", sign=Path("maker.key"))
     """
     if not can_sign():
         raise InputError(INSTALL)

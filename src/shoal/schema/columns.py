@@ -24,7 +24,14 @@ from shoal.schema.tree_hierarchies import Flat, declared_paths
 
 
 class Role(StrEnum):
-    """The disclosure role of a column."""
+    """The disclosure role of a column.
+
+    Examples
+    --------
+    >>> import shoal
+    >>> shoal.Role("quasi-identifier") is shoal.Role.QUASI_IDENTIFIER
+    True
+    """
 
     IDENTIFIER = "identifier"
     QUASI_IDENTIFIER = "quasi-identifier"
@@ -100,6 +107,13 @@ class Column(Validated):
     known_to_others
         Whether an intruder may know a sensitive column's value of somebody, as one of the further columns of a
         scenario.
+
+    Examples
+    --------
+    >>> import shoal
+    >>> from shoal.hierarchies import intervals
+    >>> shoal.Column(shoal.Role.QUASI_IDENTIFIER, intervals(5, 10)).hierarchy
+    Widths(widths=(5, 10), origin=0, bottom=None, top=None)
     """
 
     role: Role

@@ -118,6 +118,14 @@ class CheckResult(Displayable):
     ``folded`` gives, for each sensitive column, how many spellings were counted as another one, and ``read_as_missing``
     how many texts other programs commonly read as missing. ``average`` is the mean over rows of one over the number of
     candidate rows; without it, the average risk is groups over rows.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import shoal
+    >>> found = shoal.check(pa.table({"age": ["<30", "<30", ">40"]}), "k-anonymity k=2", quasi_identifiers="age")
+    >>> found.holds, found.groups, found.failing_groups
+    (False, 2, 1)
     """
 
     rows: int

@@ -77,6 +77,12 @@ class EngineSettings(Validated):
         default Spark for Spark DataFrames, and DuckDB otherwise.
     master, options
         For Spark: where it runs, such as ``local[4]``, and further settings by their Spark names.
+
+    Examples
+    --------
+    >>> import shoal
+    >>> shoal.Engine(memory="4GB", threads=2).memory
+    '4GB'
     """
 
     memory: Annotated[str, MaxLen(30)] | None = None
@@ -135,6 +141,13 @@ class Source(Validated):
         For another database: the name of an ADBC driver, or ``odbc``.
     user_missing, values
         For a survey file: whether codes declared as missing are kept; whether labels are read in place of codes.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> import shoal
+    >>> shoal.Source(Path("visits.csv"), csv=shoal.CsvOptions(delimiter=";")).csv.delimiter
+    ';'
     """
 
     path: Path | None = None

@@ -62,6 +62,12 @@ class CsvFormat(Validated):
     decimal, thousands
         The separators of numbers: 1.234,5 has a decimal comma and a point between thousands. They are read as 1234.5 in
         the columns where all values are numbers of this kind.
+
+    Examples
+    --------
+    >>> import shoal
+    >>> shoal.CsvOptions(delimiter=";", missing=("?", "n/a"), decimal=",").delimiter
+    ';'
     """
 
     delimiter: Annotated[str, MinLen(1), MaxLen(1)] | None = None

@@ -66,7 +66,8 @@ def pattern_set(table: Any, schema: Schema, k: int, most: int | None = None) -> 
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from shoal import Column, Role, Schema
+    >>> from shoal import Column, Role
+    >>> from shoal.schema import Schema
     >>> released = pa.table({"sex": list("FFFM"), "age": list("***9"), "ill": ["yes", "no", "no", "no"]})
     >>> roles = {"sex": "quasi-identifier", "age": "quasi-identifier", "ill": "sensitive"}
     >>> for pattern in pattern_set(released, Schema({name: Column(Role(role)) for name, role in roles.items()}), k=3):
