@@ -29,7 +29,7 @@ def scenario_parts(plan):
 
 
 def error_of(content):
-    with pytest.raises(shoal.PlanError) as caught:
+    with pytest.raises(shoal.errors.PlanError) as caught:
         shoal.Plan.from_dict(content)
     return caught.value.code
 
@@ -143,7 +143,7 @@ def test_the_number_of_sets_is_limited():
     quasi = tuple(f"q{number}" for number in range(20))
     shares = shoal.models.DeltaDisclosure(1, "ignored")  # not closed under union: all subsets count
     assert bind_scenarios((), (Scenario("wide", quasi, 0, 5),), quasi, (), jointly=True)
-    with pytest.raises(shoal.PlanError) as caught:
+    with pytest.raises(shoal.errors.PlanError) as caught:
         bind_scenarios((), (Scenario("wide", quasi, 0, 5, (shares,)),), quasi, (), jointly=True)
     assert caught.value.code == "scenarios.too-many-sets"
 
