@@ -17,6 +17,7 @@ import contextlib
 import hashlib
 import importlib
 import json
+import logging
 import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,6 +28,8 @@ from shoal.errors import OutputError
 from shoal.io.formats import writer_of
 from shoal.runtime import signals
 from shoal.runtime.scratch import LockedFolder, lock_folder
+
+logger = logging.getLogger(__name__)
 
 JOURNAL = "journal"
 FORMAT = "shoal journal 1"
@@ -364,6 +367,7 @@ def publish(
                     raise
             _forget(folder)
             published.append(table[1])
+        logger.debug("a table and %d documents were moved to their paths", len(others))
     except OSError as error:
         unfinished = " It is finished or undone by the next release there." if _exists(folder / JOURNAL) else ""
         raise OutputError(

@@ -9,6 +9,7 @@ on these machines.
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -70,6 +71,8 @@ from shoal.verification.original import require_same_people
 from shoal.verification.pattern_sets import verify_patterns
 from shoal.verification.verify import read_source_people, require_same_rows, verify, verify_distributed
 
+logger = logging.getLogger(__name__)
+
 MAX_VARYING_SHARE = 0.05
 """A column is constant within persons if at most this share of the people with several rows vary in it."""
 MIN_UNIQUE_OWNER_SHARE = 0.1
@@ -89,7 +92,7 @@ NOT_LINKED = (
 
 @dataclass
 class StepTimer:
-    """Reports progress and measures the duration of each step."""
+    """Reports progress and logs the duration of each step."""
 
     progress: Progress
     seconds: dict[str, float] = field(default_factory=dict)
@@ -104,11 +107,14 @@ class StepTimer:
         """Report and time a step."""
         self.step = step
         self.progress(step, None)
+        logger.debug("%s begins", step)
         start = time.perf_counter()
         try:
             yield
         finally:
-            self.seconds[step] = self.seconds.get(step, 0.0) + time.perf_counter() - start
+            seconds = time.perf_counter() - start
+            self.seconds[step] = self.seconds.get(step, 0.0) + seconds
+            logger.debug("%s ends after %.3f seconds", step, seconds)
 
 
 # -- decisions -----------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ published before the staged table itself has been verified.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -36,6 +37,8 @@ from shoal.results.release import ReleaseResult, Table
 from shoal.runtime.progress import Progress, quiet
 from shoal.utility.coded_tables import TableReader
 from shoal.verification.check import CheckResult
+
+logger = logging.getLogger(__name__)
 
 LossChart = Callable[[Plan, Progress], str]
 """Function that charts the sources of a plan's loss, as HTML."""
@@ -181,6 +184,7 @@ def release_to(
 ) -> ReleaseResult[Any]:
     """Take a table along the path of a release to a sink."""
     timer = StepTimer(progress)
+    logger.info("release by %s to a %s begins", plan.method.name, type(sink).__name__)
     with sink:
         # takes minutes: after all checks that may fail
         chart = "" if extras.loss_chart is None else extras.loss_chart(plan, progress)
@@ -206,6 +210,7 @@ def release_to(
         recoding = decided.recoding_text(staged.output or {}) if extras.save_recoding else None
         with timer("publishing"):
             published = sink.publish(Documents(external, figures, decided.facts, description, recoding, chart))
+    logger.info("release published: %s rows", published.certificate.released)
     return ReleaseResult(
         published.table,
         replace(published.certificate, former=figures),

@@ -6,6 +6,7 @@ DuckDB works on one machine, Spark on several. Only :func:`open_engine` chooses 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -14,6 +15,8 @@ from shoal.runtime.registry import Registry
 
 if TYPE_CHECKING:
     from shoal.io.engines.base import Engine, EngineSettings
+
+logger = logging.getLogger(__name__)
 
 ProgressCallback = Callable[[float], None]
 
@@ -72,6 +75,7 @@ def open_engine(
     settings = settings or EngineSettings()
     frame = next(_spark_frames(tables), None)
     name = "spark" if frame is not None else settings.name or "duckdb"
+    logger.debug("engine %s opens", name)
     return ENGINES[name](settings, frame, progress, time_zone)
 
 
