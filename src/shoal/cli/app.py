@@ -88,6 +88,7 @@ def run() -> NoReturn:
     with signals.handle_signals(), _warnings_as_lines():
         try:
             requested = sys.argv[1] if len(sys.argv) > 1 else ""
+            requested = "version" if requested == "--version" else requested  # needs no other command
             chosen = make_app(requested) if requested in COMMANDS else make_app()
             status = chosen(sys.argv[1:] or ["--help"], standalone_mode=False) or 0
         except BaseException as error:
