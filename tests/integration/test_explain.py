@@ -13,7 +13,7 @@ import pytest
 
 import shoal
 from shoal.advice import explain
-from shoal.advice.explain import Cost, Explanation
+from shoal.advice.explain import Change, Cost, Explanation
 from shoal.cli.app import app
 from shoal.datasets.census import census_table
 from shoal.errors import OutputError, PlanError
@@ -46,19 +46,19 @@ def ncp(plan):
 def test_every_figure_equals_the_changed_plan():
     found = shoal.explain(PLAN, table())
     assert found.loss == ncp(PLAN)
-    columns = {cost.change["column"]: cost.loss for cost in found.without if "model" not in cost.change}
+    columns = {cost.change.column: cost.loss for cost in found.without if cost.change.model is None}
     assert set(columns) == {"dob", "sex", "town"}
     for name, loss in columns.items():
         changed = {**PLAN, "columns": {**PLAN["columns"], name: {"role": "drop"}}}
         assert loss == ncp(changed)
-    models = {cost.change["model"]: cost.loss for cost in found.without if "model" in cost.change}
+    models = {cost.change.model: cost.loss for cost in found.without if cost.change.model is not None}
     assert models == {"l-diversity": ncp({**PLAN, "models": PLAN["models"][:1]})}
-    lowered = {(cost.change["parameter"], cost.change["value"]): cost.loss for cost in found.with_}
+    lowered = {(cost.change.parameter, cost.change.value): cost.loss for cost in found.with_}
     assert lowered == {
         ("k", 4): ncp({**PLAN, "models": [{"name": "k-anonymity", "k": 4}, PLAN["models"][1]]}),
         ("l", 2): ncp({**PLAN, "models": [PLAN["models"][0], {**PLAN["models"][1], "l": 2}]}),
     }
-    assert found.advice.change == {"column": "dob"}
+    assert found.advice.change == Change(column="dob")
     assert str(found.advice) == "without the column 'dob'"
     assert [cost.loss for cost in found.without] == sorted(cost.loss for cost in found.without)
 
@@ -67,10 +67,10 @@ def test_costs_with_partial_knowledge():
     """The intruder's knowledge and k of known columns have a cost."""
     plan = {**PLAN, "models": [{"name": "k-anonymity", "k": 5, "known": 2}], "method": {"name": "hidden-cells"}}
     found = shoal.explain(plan, table())
-    lowered = {(cost.change["parameter"], cost.change["value"]): cost.loss for cost in found.with_}
+    lowered = {(cost.change.parameter, cost.change.value): cost.loss for cost in found.with_}
     assert set(lowered) == {("k", 4), ("known", 1)}
     assert lowered["known", 1] <= found.loss
-    assert {cost.change["column"] for cost in found.without} == {"dob", "sex", "town"}
+    assert {cost.change.column for cost in found.without} == {"dob", "sex", "town"}
     levels = shoal.anonymize(table(), plan).figures["levels"]
     fixed = {**plan, "method": {"name": "hidden-cells", "levels": levels}}
     assert lowered["known", 1] == ncp({**fixed, "models": [{"name": "k-anonymity", "k": 5, "known": 1}]})
@@ -79,7 +79,7 @@ def test_costs_with_partial_knowledge():
 def test_dropping_k_with_partial_knowledge_is_not_tried():
     models = [{"name": "k-anonymity", "k": 5, "known": 2}, {"name": "l-diversity", "l": 2, "known": 1}]
     found = shoal.explain({**PLAN, "models": models, "method": {"name": "hidden-cells"}}, table())
-    assert {cost.change.get("model") for cost in found.without} == {None, "l-diversity"}
+    assert {cost.change.model for cost in found.without} == {None, "l-diversity"}
 
 
 def test_infeasible_plan_has_a_reason():
@@ -87,13 +87,13 @@ def test_infeasible_plan_has_a_reason():
     found = shoal.explain(plan, table())
     assert found.loss is None
     assert "l" in found.why
-    assert {cost.change.get("model") for cost in found.without if cost.loss is not None} == {"l-diversity"}
+    assert {cost.change.model for cost in found.without if cost.loss is not None} == {"l-diversity"}
     assert [cost.loss is None for cost in found.with_] == [False, True]  # l = 4 is possible, k = 4 does not help
 
 
 def test_dropping_a_model_is_never_advised():
-    dropped = Cost({"model": "l-diversity", "column": "illness"}, 0.1)
-    less, column = Cost({"model": "k-anonymity", "parameter": "k", "value": 4}, 0.4), Cost({"column": "age"}, 0.3)
+    dropped = Cost(Change(model="l-diversity", column="illness"), 0.1)
+    less, column = Cost(Change(model="k-anonymity", parameter="k", value=4), 0.4), Cost(Change(column="age"), 0.3)
     assert Explanation(0.5, (dropped, column), (less,), 9, False).advice == column
     assert Explanation(0.5, (dropped,), (less,), 9, False).to_dict()["advice"] == less.to_dict()
     assert Explanation(0.5, (dropped,), (), 9, False).to_dict()["advice"] is None

@@ -23,10 +23,11 @@ from hypothesis import strategies as st
 import shoal
 from shoal.advice import explore as explore_module
 from shoal.advice.explore import Candidate, Trial, candidates, explore, mark_efficient
-from shoal.errors import InfeasibleError, OutputError, PlanError
+from shoal.errors import InfeasibleError, OutputError, PlanError, ShoalError
 from shoal.methods import METHODS, Auto, Mondrian, TopDown
 from shoal.pipeline.decide import FrequencyCache
 from shoal.plan.plan import Plan
+from shoal.render import Grid
 from shoal.report.scatter import Point, exploration_page, scatter
 from tests.builders.plans import write_plan
 
@@ -53,7 +54,7 @@ def test_frontier_and_choice_by_definition(points, lowest):
         Trial(f"m{n}", {}, 2, "released", loss={"ncp": loss / 5}, risk=risk / 5, smallest_group=size)
         for n, (loss, risk, size) in enumerate(points)
     ]
-    marked = mark_efficient([*trials, Trial("gone", {}, 2, "infeasible", "why")], "ncp", lowest)
+    marked = mark_efficient([*trials, Trial("gone", {}, 2, "infeasible", InfeasibleError("why"))], "ncp", lowest)
     assert marked[-1].outcome == "infeasible"
     done = marked[:-1]
     assert [t.loss["ncp"] for t in done] == sorted(t.loss["ncp"] for t in done)
@@ -262,10 +263,10 @@ def test_scatter_chart():
     assert svg.count('class="beaten"') == 1
     assert 'class="frontier"' in svg
     assert "a<b" not in svg
-    page = exploration_page(points, "ncp", ("m", "x"), [("<script>", 1)], "k-anonymity(k=3)")
+    page = exploration_page(points, "ncp", Grid("", ("m", "x"), [("<script>", 1)]), "k-anonymity(k=3)")
     assert "<script" not in page
     assert scatter([Point("only", 0.0, 0.0, True, True)], "ncp")
-    assert "No trial ended" in exploration_page([], "ncp", ("m",), [("x",)], "k")
+    assert "No trial ended" in exploration_page([], "ncp", Grid("", ("m",), [("x",)]), "k")
 
 
 positions = st.lists(
@@ -290,8 +291,12 @@ def test_numbers_of_marks_do_not_overlap(found):
 
 
 def test_rows_of_the_table_are_numbered():
-    page = exploration_page([Point("a", 0.1, 0.4, True, True)], "ncp", ("m", "x"), [("a", 1), ("b", 2)], "k")
-    assert re.findall(r'<th scope="row">(.*?)</th><td data-column="m">(.*?)</td>', page) == [("1", "a"), ("2", "b")]
+    grid = Grid("", ("m", "x"), [("a", 1), ("b", 2)])
+    page = exploration_page([Point("a", 0.1, 0.4, True, True)], "ncp", grid, "k")
+    assert re.findall(r'<th scope="row">(.*?)</th><td data-column="M">(.*?)</td>', page) == [
+        ("<bdi>1</bdi>", "<bdi>a</bdi>"),
+        ("<bdi>2</bdi>", "<bdi>b</bdi>"),
+    ]
     assert "detail lost" in page
 
 
@@ -464,3 +469,34 @@ def test_script_without_a_main_guard_can_explore(tmp_path):
     (tmp_path / "script.py").write_text(UNGUARDED)
     done = subprocess.run([sys.executable, tmp_path / "script.py"], capture_output=True, text=True)
     assert (done.stdout, done.returncode) == ("['released']\n", 0), done.stderr[-1000:]
+
+
+def test_trials_keep_their_errors_through_processes(tmp_path):
+    """An error is data, so that the page can say it in German."""
+    (tmp_path / "t.csv").write_text("age,illness\n" + "".join(f"{20 + n},{'ab'[n % 2]}\n" for n in range(8)))
+    plan = {
+        "source": {"path": str(tmp_path / "t.csv")},
+        "columns": {"age": "quasi-identifier", "illness": "sensitive"},
+        "models": [{"name": "k-anonymity", "k": 2}, {"name": "p-sensitive", "p": 2}],
+    }
+    found = explore(plan, methods=["full-domain"], ks=[20], workers=1)
+    (trial,) = found.trials
+    assert (trial.outcome, trial.error.code) == ("infeasible", "models.unreachable")
+    assert trial.error.text("de").startswith("Keine Gruppierung dieser 8 Zeilen")
+    assert trial.why == str(trial.error)
+    assert trial.to_dict()["why"] == trial.why
+    assert "error" not in trial.to_dict()
+    assert "why" in found.to_csv().splitlines()[0].split(",")
+
+
+def test_page_has_the_errors_of_trials_in_all_languages():
+    from shoal.advice.explore import Exploration
+    from shoal.web.translations import translate_error
+    from shoal.web.worker import _with_errors
+
+    late = Trial("mdav", {}, 2, "too slow", ShoalError("explore.trial-too-slow", seconds=0.5))
+    done = Trial("mdav", {}, 2, "released", loss={"ncp": 0.5}, risk=0.1)
+    first, second = _with_errors(Exploration("ncp", (late, done)))["trials"]
+    assert translate_error(first["error"], "de") == "Es dauerte länger als 0,5 Sekunden."
+    assert first["why"] == "It took more than 0.5 seconds."
+    assert second["error"] is None

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 import shoal
-from shoal.advice.explain import Cost, Explanation
+from shoal.advice.explain import Change, Cost, Explanation
 from shoal.advice.explore import Exploration, Trial
 from shoal.render import Grid, Page, Summary
 from shoal.render.summary import CELL_STYLE, MAX_ROWS
@@ -35,6 +35,12 @@ PLAN = shoal.Plan(
         "illness": "sensitive",
     },
     models=["k-anonymity k=3", "p-sensitive p=2"],
+)
+
+
+COSTS = (
+    Cost(Change(column=f"zip {EVIL}"), 0.1),
+    Cost(Change(model="p-sensitive"), None, shoal.errors.PlanError("no")),
 )
 
 
@@ -64,7 +70,7 @@ def results(release):
             True,
             True,
         ),
-        Trial("mdav", {}, 5, "refused", f"It cannot. {EVIL}"),
+        Trial("mdav", {}, 5, "refused", shoal.errors.PlanError(f"It cannot. {EVIL}")),
     )
     return [
         release,
@@ -76,9 +82,7 @@ def results(release):
         shoal.attack(release.table, PLAN, original=FRAME),
         shoal.assess(release.table, PLAN, fraction=0.1),
         shoal.compare(FRAME, release.table, PLAN, queries=10),
-        Explanation(
-            0.2, (Cost({"column": f"zip {EVIL}"}, 0.1), Cost({"model": "p-sensitive"}, None, "no")), (), 24, True
-        ),
+        Explanation(0.2, COSTS, (), 24, True),
         Exploration("ncp", trials),
         Exploration("ncp", trials[1:]),
     ]

@@ -11,7 +11,7 @@ changes to be tried. The durations of earlier trials decide whether another tria
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -47,36 +47,56 @@ PLANNED_TIME_SHARE = 0.6
 """Share of the time for which trials are planned; the rest is a reserve for a busy machine."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """Change of a plan: a column or a model less, or a smaller parameter.
+
+    ``column`` is the dropped column, or the one that the model is about.
+    """
+
+    model: str | None = None
+    column: str | None = None
+    parameter: str | None = None
+    value: int | float | None = None
+
+    @property
+    def drops_model(self) -> bool:
+        """Return whether the change drops a model."""
+        return self.model is not None and self.parameter is None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the change for JSON."""
+        return {key: value for key, value in vars(self).items() if value is not None}
+
+    def __str__(self) -> str:
+        if self.model is None:
+            return f"without the column {self.column!r}"
+        model = f"{self.model}{f' of {self.column!r}' if self.column else ''}"
+        return f"without {model}" if self.parameter is None else f"with {self.parameter} = {self.value} in {model}"
+
+
 @dataclass(frozen=True)
 class Cost:
     """Change of the plan, and the loss with it.
 
-    The loss is None if there is no release; ``why`` is the reason.
+    The loss is None if there is no release; ``error`` is the reason.
     """
 
-    change: Mapping[str, Any]
+    change: Change
     loss: float | None
-    why: str = ""
+    error: ShoalError | None = None
 
     @property
-    def gives_up(self) -> bool:
-        """Return whether the change drops a model."""
-        return "model" in self.change and "parameter" not in self.change
+    def why(self) -> str:
+        """The reason in English, if there is no release."""
+        return "" if self.error is None else str(self.error)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the cost for JSON."""
-        return {**self.change, "loss": self.loss, **({"why": self.why} if self.why else {})}
+        return {**self.change.to_dict(), "loss": self.loss, **({"why": self.why} if self.why else {})}
 
     def __str__(self) -> str:
-        change = dict(self.change)
-        if "column" in change and "model" not in change:
-            return f"without the column {change['column']!r}"
-        model = f"{change['model']}{' of ' + repr(change['column']) if change.get('column') else ''}"
-        return (
-            f"with {change['parameter']} = {change['value']} in {model}"
-            if "parameter" in change
-            else f"without {model}"
-        )
+        return str(self.change)
 
 
 @dataclass(frozen=True, repr=False)
@@ -105,7 +125,12 @@ class Explanation(Displayable):
     rows: int
     sampled: bool
     untried: int = 0
-    why: str = ""
+    error: ShoalError | None = None
+
+    @property
+    def why(self) -> str:
+        """The reason in English, if the plan has no release."""
+        return "" if self.error is None else str(self.error)
 
     @property
     def advice(self) -> Cost | None:
@@ -113,7 +138,9 @@ class Explanation(Displayable):
 
         Dropping a model is not advised.
         """
-        helping = [cost for cost in (*self.without, *self.with_) if cost.loss is not None and not cost.gives_up]
+        helping = [
+            cost for cost in (*self.without, *self.with_) if cost.loss is not None and not cost.change.drops_model
+        ]
         best = min(helping, key=lambda cost: cost.loss or 0.0, default=None)
         lost = self.loss if self.loss is not None else 1.0
         return best if best is not None and best.loss is not None and best.loss < lost else None
@@ -202,7 +229,7 @@ def _explain(plan: Plan, data: Any, time_limit: float, progress: Progress) -> Ex
     with open_engine(plan.engine, source, time_zone=source.time_zone) as engine:
         sample = engine.sample(engine.read(source), SAMPLE_ROWS + 1)
     trials = _Trials(plan, sample, source.time_zone, end)
-    lost, why, changes = trials.begin()
+    lost, error, changes = trials.begin()
     costs: list[Cost] = []
     for position, (change, build) in enumerate(changes):
         if not trials.fits():
@@ -210,10 +237,10 @@ def _explain(plan: Plan, data: Any, time_limit: float, progress: Progress) -> Ex
         costs.append(Cost(change, *trials.run(build)[:2]))
         progress("explaining", (position + 1) / len(changes))
     costs.sort(key=lambda cost: (cost.loss is None, cost.loss or 0.0))
-    without = tuple(cost for cost in costs if "parameter" not in cost.change)
-    with_ = tuple(cost for cost in costs if "parameter" in cost.change)
+    without = tuple(cost for cost in costs if cost.change.parameter is None)
+    with_ = tuple(cost for cost in costs if cost.change.parameter is not None)
     untried = len(changes) - len(costs)
-    return Explanation(lost, without, with_, trials.rows, trials.rows < sample.num_rows, untried, why)
+    return Explanation(lost, without, with_, trials.rows, trials.rows < sample.num_rows, untried, error)
 
 
 class _Trials:
@@ -228,7 +255,7 @@ class _Trials:
         self.longest = 0.0
         self.rows = min(sample.num_rows, SAMPLE_ROWS)
 
-    def begin(self) -> tuple[float | None, str, list[Change]]:
+    def begin(self) -> tuple[float | None, ShoalError | None, list[ChangedPlan]]:
         """Run the plan unchanged, on as many rows as the time allows.
 
         Returns its loss, or the reason why there is none, and the changes to try.
@@ -244,27 +271,27 @@ class _Trials:
             seconds_per_trial = PLANNED_TIME_SHARE * (self.end - time.monotonic()) / (changes + 2)
             self.rows = int(min(max(PROBE_ROWS * seconds_per_trial / seconds, PROBE_ROWS), max_rows))
             expected = seconds * self.rows / PROBE_ROWS
-        lost, why = self._run_unchanged()
+        lost, error = self._run_unchanged()
         self.longest = expected  # this run chose levels, which takes longer than the trials
-        return lost, why, self._changes(self._fixed)
+        return lost, error, self._changes(self._fixed)
 
-    def _run_unchanged(self) -> tuple[float | None, str]:
+    def _run_unchanged(self) -> tuple[float | None, ShoalError | None]:
         here = Source(frame=self.sample.slice(0, self.rows), time_zone=self.zone)
         self._fixed = replace(self.plan, source=here)
-        lost, why, levels = self.run(lambda: self._fixed)
+        lost, error, levels = self.run(lambda: self._fixed)
         method = self._fixed.method
         if isinstance(method, HiddenCells) and levels:  # so that trials differ in one change only, and are short
             self._fixed = replace(self._fixed, method=replace(method, levels=levels))
-        return lost, why
+        return lost, error
 
-    def _changes(self, plan: Plan) -> list[Change]:
+    def _changes(self, plan: Plan) -> list[ChangedPlan]:
         return [*_plans_without_part(plan), *_plans_with_smaller_parameter(plan)]
 
     def fits(self) -> bool:
         """Return whether another trial is expected to end in time."""
         return time.monotonic() + DURATION_MARGIN * self.longest <= self.end
 
-    def run(self, build: Callable[[], Plan]) -> tuple[float | None, str, dict[str, int]]:
+    def run(self, build: Callable[[], Plan]) -> tuple[float | None, ShoalError | None, dict[str, int]]:
         """Run a plan and return its loss, the error if it failed, and its levels.
 
         Errors of shoal contain no value of a record.
@@ -273,16 +300,16 @@ class _Trials:
         try:
             release = dry_run(build(), bounded=False)
         except ShoalError as error:
-            return None, str(error), {}
+            return None, error, {}
         finally:
             self.longest = max(self.longest, time.monotonic() - start)
-        return float(release.utility["ncp"]), "", dict(release.figures.get("levels", {}))
+        return float(release.utility["ncp"]), None, dict(release.figures.get("levels", {}))
 
 
-Change = tuple[dict[str, Any], Callable[[], Plan]]
+ChangedPlan = tuple[Change, Callable[[], Plan]]
 
 
-def _plans_without_part(plan: Plan) -> Iterator[Change]:
+def _plans_without_part(plan: Plan) -> Iterator[ChangedPlan]:
     """Yield the plan without each quasi-identifier and without each model.
 
     At least one of each must remain. Models of group sizes stay: without a k, the other models have no crowd to rely
@@ -291,7 +318,10 @@ def _plans_without_part(plan: Plan) -> Iterator[Change]:
     quasi = plan.schema.quasi_identifiers
     for name in quasi if len(quasi) > 1 else ():
         columns = {**plan.schema.columns, name: Column(Role.DROP)}
-        yield {"column": name}, partial(replace, plan, schema=Schema(columns), method=_without_level(plan.method, name))
+        yield (
+            Change(column=name),
+            partial(replace, plan, schema=Schema(columns), method=_without_level(plan.method, name)),
+        )
     for position, model in enumerate(plan.models if len(plan.models) > 1 else ()):
         if getattr(model, "of", model).sizes_only:  # also if it is limited to partial knowledge
             continue
@@ -299,17 +329,16 @@ def _plans_without_part(plan: Plan) -> Iterator[Change]:
         yield _model_entry(model), partial(replace, plan, models=rest)
 
 
-def _plans_with_smaller_parameter(plan: Plan) -> Iterator[Change]:
+def _plans_with_smaller_parameter(plan: Plan) -> Iterator[ChangedPlan]:
     """Yield the plan with one integer parameter of one model lowered."""
     for position, model in enumerate(plan.models):
         for name, lower, weaker in model.relaxations():
             models = (*plan.models[:position], weaker, *plan.models[position + 1 :])
-            yield {**_model_entry(model), "parameter": name, "value": lower}, partial(replace, plan, models=models)
+            yield replace(_model_entry(model), parameter=name, value=lower), partial(replace, plan, models=models)
 
 
-def _model_entry(model: Model) -> dict[str, Any]:
-    column = getattr(model, "column", None)
-    return {"model": model.name, **({"column": column} if column else {})}
+def _model_entry(model: Model) -> Change:
+    return Change(model=model.name, column=getattr(model, "column", None))
 
 
 def _limit_trial_time(method: Method) -> Method:

@@ -67,8 +67,8 @@ class Trial:
     ----------
     outcome
         released, infeasible, refused (the method does not support the plan), too slow, or failed (a fault in shoal).
-    why
-        The error, if there is no release; it contains no value of a row.
+    error
+        The reason, if there is no release; it contains no value of a row.
     risk
         Mean probability that an intruder who knows all quasi-identifiers picks the right row.
     highest_risk
@@ -87,7 +87,7 @@ class Trial:
     parameters: Mapping[str, Any]
     k: int | None
     outcome: str
-    why: str = ""
+    error: ShoalError | None = None
     loss: Mapping[str, float] | None = None
     lower_bound: Mapping[str, float] | None = None
     risk: float | None = None
@@ -99,6 +99,11 @@ class Trial:
     seconds: float = 0.0
     efficient: bool = False
     chosen: bool = False
+
+    @property
+    def why(self) -> str:
+        """The reason in English, if there is no release."""
+        return "" if self.error is None else str(self.error)
 
     @property
     def label(self) -> str:
@@ -127,7 +132,11 @@ class Trial:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the trial for JSON."""
-        return {part.name: plain(getattr(self, part.name)) for part in fields(self)}
+        return {name: plain(getattr(self, name)) for name in TRIAL_KEYS}
+
+
+TRIAL_KEYS = tuple("why" if part.name == "error" else part.name for part in fields(Trial))
+"""Keys of a trial in JSON, and columns in CSV."""
 
 
 @dataclass(frozen=True)
@@ -229,7 +238,7 @@ class Exploration(Displayable):
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         measures = sorted({name for trial in self.trials for name in trial.loss or ()})
-        plain_columns = [part.name for part in fields(Trial) if part.name not in ("parameters", "loss", "lower_bound")]
+        plain_columns = [name for name in TRIAL_KEYS if name not in ("parameters", "loss", "lower_bound")]
         writer.writerow([*plain_columns, "parameters", *measures, "lower_bound"])
         for trial in self.trials:
             parameters = " ".join(f"{key}={value}" for key, value in trial.parameters.items())
@@ -354,7 +363,7 @@ def _run_candidates(
     min_group_size = size_of_groups(chosen[0].plan.models, None) or 0
     trials: list[Trial] = []
     exploration = Exploration(measure, ())
-    states = [Lane(_trial(candidate, "", "").label) for candidate in chosen]
+    states = [Lane(_trial(candidate, "").label) for candidate in chosen]
 
     def report_state(position: int, step: str, part: float | None, ended: Trial | None) -> None:
         loss = (ended.loss or {}).get(measure) if ended is not None else None
@@ -462,7 +471,7 @@ def _run(
                 try:
                     answer = link.recv()
                 except (EOFError, ConnectionError):  # the process has ended, for example killed for lack of memory
-                    answer = _trial(chosen[position], "failed", "Its process ended without an answer.")
+                    answer = _trial(chosen[position], "failed", ShoalError("explore.process-ended"))
                     process = None
                 if answer == STARTED:
                     busy[link] = (process, position, time.monotonic() + time_limit)
@@ -480,8 +489,8 @@ def _run(
                     process.terminate()
                     process.join()
                     del busy[link]
-                    why = f"It took more than {number(time_limit, 6)} seconds."
-                    trial = _trial(chosen[position], "too slow", why, time_limit)
+                    late = ShoalError("explore.trial-too-slow", seconds=time_limit)
+                    trial = _trial(chosen[position], "too slow", late, time_limit)
                     report_state(position, "", None, trial)
                     yield trial
     finally:
@@ -574,19 +583,19 @@ def _try(candidate: Candidate, cache: FrequencyCache, progress: Progress = quiet
 
     start, cache.seconds_saved = time.perf_counter(), 0.0
 
-    def ended(outcome: str, why: str = "") -> Trial:
-        return _trial(candidate, outcome, why, time.perf_counter() - start + cache.seconds_saved)
+    def ended(outcome: str, error: ShoalError | None = None) -> Trial:
+        return _trial(candidate, outcome, error, time.perf_counter() - start + cache.seconds_saved)
 
     try:
         release = dry_run(candidate.build(), progress=progress, cache=cache)
     except InfeasibleError as error:
-        return ended("infeasible", str(error))
+        return ended("infeasible", error)
     except PlanError as error:
-        return ended("refused", str(error))
+        return ended("refused", error)
     except ShoalError as error:
-        return ended("failed", str(error))
+        return ended("failed", error)
     except Exception as error:  # its text may quote data: report only its type
-        return ended("failed", f"A fault in shoal ({type(error).__name__}).")
+        return ended("failed", ShoalError("explore.trial-fault", kind=type(error).__name__))
     figures = release.figures
     return replace(
         ended("released"),
@@ -601,11 +610,16 @@ def _try(candidate: Candidate, cache: FrequencyCache, progress: Progress = quiet
     )
 
 
-def _trial(candidate: Candidate, outcome: str, why: str, seconds: float = 0.0) -> Trial:
+def _trial(candidate: Candidate, outcome: str, error: ShoalError | None = None, seconds: float = 0.0) -> Trial:
     """Build a trial without a release; default parameters are omitted."""
     method = candidate.method
     return Trial(
-        method.name, _changed_parameters(method), size_of_groups(candidate.models, None), outcome, why, seconds=seconds
+        method.name,
+        _changed_parameters(method),
+        size_of_groups(candidate.models, None),
+        outcome,
+        error,
+        seconds=seconds,
     )
 
 

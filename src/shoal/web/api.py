@@ -83,18 +83,19 @@ class Api:
                 request.scope[BODY_FIELDS] = endpoint.fields
                 return await endpoint.handler(self, request)
             except LookupError:
-                message, status = "There is no such thing here.", 404
-            except ShoalError as error:
-                translated = translate_error(error, language_of(request))
-                return JSONResponse({"error": translated, "kind": type(error).__name__}, 422)
+                error, status = ShoalError("page.not-found"), 404
+            except ShoalError as refusal:
+                translated = translate_error(refusal, language_of(request))
+                return JSONResponse({"error": translated, "kind": type(refusal).__name__}, 422)
             except TooLong:
-                message, status = "The body is longer than it may be here.", 413
+                error, status = ShoalError("page.body-too-long"), 413
             except TooSlow:
-                message, status = "The body did not come in time.", 408
-            except OSError as error:
-                status = 422 if error.errno in UNREADABLE_PATHS else 507
-                message = f"The disk says: {error.strerror}."
-            return JSONResponse({"error": translate_error(message, language_of(request))}, status)
+                error, status = ShoalError("page.body-too-slow"), 408
+            except OSError as fault:
+                error, status = ShoalError("page.disk-error", reason=fault.strerror), 507
+                if fault.errno in UNREADABLE_PATHS:
+                    status = 422
+            return JSONResponse({"error": translate_error(error, language_of(request))}, status)
 
         return respond
 
@@ -213,7 +214,7 @@ class Api:
             raise InputError("page.plan-not-utf-8") from None
         fault = project.save(text)
         if fault is not None:
-            translated = translate_error(fault["text"], language_of(request))
+            translated = translate_error(fault["error"], language_of(request))
             return JSONResponse({"error": translated, "line": fault["line"]}, 422)
         return self._plan_response(project, language_of(request))
 

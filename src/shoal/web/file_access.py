@@ -28,9 +28,6 @@ COMPRESSED_SUFFIXES = (".gz", ".zst")
 MAX_KEY_BYTES = 1_024
 """Larger files are not taken for keys."""
 MAX_LISTED_ENTRIES = 500
-OUTSIDE_ROOT_MESSAGE = (
-    "The page reaches only what is below the folder that it was started in; choose a file there, or use --root."
-)
 
 
 _SIGNATURES = [
@@ -56,9 +53,9 @@ def confine(root: Path, path: Path) -> Path:
         real = path.resolve()
         private = keys_folder().parent.resolve()
     except (OSError, RuntimeError, ValueError):
-        raise InputError(OUTSIDE_ROOT_MESSAGE) from None
+        raise InputError("page.outside-of-root") from None
     if not real.is_relative_to(root) or any(real.is_relative_to(private / name) for name in ("keys", "ledgers")):
-        raise InputError(OUTSIDE_ROOT_MESSAGE)
+        raise InputError("page.outside-of-root")
     return real
 
 
@@ -71,7 +68,7 @@ def confine_table(root: Path, path: Path) -> Path:
     parts = list(real.rglob("*")) if real.is_dir() else []
     if any(sign in str(path) for sign in "*?["):  # a pattern: check every match; it may only descend
         if ".." in re.split(r"[*?\[]", str(path), maxsplit=1)[1]:
-            raise InputError(OUTSIDE_ROOT_MESSAGE)
+            raise InputError("page.outside-of-root")
         parts += [Path(found) for found in glob.iglob(str(path), recursive=True)]
     for part in parts:
         confine(root, part)

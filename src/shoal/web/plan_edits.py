@@ -25,7 +25,7 @@ import tomlkit
 from tomlkit.exceptions import ParseError, TOMLKitError
 from tomlkit.items import AoT, Item
 
-from shoal.errors import HierarchyError, PlanError, ShoalError
+from shoal.errors import HierarchyError, InputError, PlanError, ShoalError
 
 MAX_PLAN_CHARACTERS = 1_000_000
 STEP_BY_SECTION = {"columns": "columns", "models": "promise", "keys": "promise", "method": "run", "output": "publish"}
@@ -100,16 +100,16 @@ def _keyed_lines(text: str) -> Iterator[KeyedLine]:
 
 
 def find_syntax_error(text: str) -> dict[str, Any] | None:
-    """Return the message and line of a TOML syntax error, or None."""
+    """Return the error and line of a TOML syntax error, or None."""
     if len(text) > MAX_PLAN_CHARACTERS:
-        return {"text": "The plan is too long.", "line": 1}
+        return {"error": InputError("page.plan-too-long"), "line": 1}
     try:
         tomlkit.parse(text).unwrap()
         tomllib.loads(text)  # stricter, and what reads the plan
     except ParseError as error:
-        return {"text": f"The plan is not valid TOML here: {error}.", "line": error.line}
+        return {"error": InputError("page.plan-not-toml", reason=str(error)), "line": error.line}
     except (TOMLKitError, RecursionError, ValueError) as error:
-        return {"text": f"The plan is not valid TOML ({type(error).__name__}).", "line": 1}
+        return {"error": InputError("page.plan-not-toml", reason=type(error).__name__), "line": 1}
     return None
 
 

@@ -379,7 +379,7 @@ class Projects:
             raise InputError("page.plan-not-utf-8") from None
         fault = find_syntax_error(text)
         if fault is not None:
-            raise InputError(fault["text"])
+            raise fault["error"]
         given = [section[key] for section, key in path_entries(tomllib.loads(text))]
         project = self.make(real.stem)
         project.save(relocate(text, {item: _seen_from(project.folder, item, real.parent / item) for item in given}))

@@ -18,15 +18,13 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from shoal.errors import InputError
-from shoal.formatting import number
+from shoal.errors import InputError, ShoalError
 
 MAX_EVENT_BYTES = 64 * 1024 * 1024
 TERMINATION_GRACE_SECONDS = 5.0
 MAX_EVENTS_PER_RUN = 2_000
 MAX_FINISHED_RUNS = 100
 MAX_ACTIVE_RUNS = 20
-CANCELLED_MESSAGE = "Cancelled; nothing was written."
 
 
 @dataclass
@@ -137,16 +135,13 @@ class Runs:
                 try:
                     await asyncio.wait_for(self._work(run, job, on_partial), self.seconds)
                 except TimeoutError:
-                    run.error = {
-                        "kind": "Slow",
-                        "text": f"It took more than {number(self.seconds, 6)} seconds and was ended.",
-                    }
+                    run.error = {**ShoalError("page.run-too-slow", seconds=self.seconds).to_dict(), "kind": "Slow"}
                 finally:
                     await _terminate(run.process)
         if run.state == "running":
             run.state = "done" if run.result is not None else "failed"
             if run.result is None and run.error is None:
-                run.error = {"kind": "Ended", "text": "Its process ended without an answer: for want of memory, say."}
+                run.error = {**ShoalError("page.run-ended").to_dict(), "kind": "Ended"}
         on_done(run)
         run.emit("end", state=run.state, error=run.error)
 
@@ -185,8 +180,8 @@ class Runs:
             await _terminate(run.process)
         elif run.state == "running":
             run.state = "cancelled"
-            text = "Cancelled; what was booked stays booked." if run.action == "query" else CANCELLED_MESSAGE
-            run.error = {"kind": "Cancelled", "text": text}
+            error = ShoalError("page.query-cancelled") if run.action == "query" else ShoalError("page.run-cancelled")
+            run.error = {**error.to_dict(), "kind": "Cancelled"}
             await _terminate(run.process)
 
     async def close(self) -> None:

@@ -31,6 +31,7 @@ from shoal.utility.labels import parse_number
 from shoal.web.file_access import confine, confine_readable_table, confine_table, confined_plan
 
 if TYPE_CHECKING:
+    from shoal.advice.explore import Exploration
     from shoal.advice.profile import Profile
     from shoal.io.engines.base import EngineSettings, Source
     from shoal.plan.plan import Plan
@@ -93,7 +94,7 @@ def main() -> None:
         except ShoalError as error:
             writer.emit("error", **error.to_dict())
         except MemoryError:
-            writer.emit("error", kind="Memory", text="The work needs more memory than it may have (--memory).")
+            writer.emit("error", **{**ShoalError("page.run-out-of-memory").to_dict(), "kind": "Memory"})
         except Exception as error:  # its text may quote data: report its type only
             text = f"A fault in shoal ({type(error).__name__}); `shoal release` with SHOAL_DEBUG=1 shows where."
             writer.emit("error", kind="Fault", text=text)
@@ -368,7 +369,7 @@ def explore(job: Job, progress: EventWriter) -> dict[str, Any]:
 
     Trials are reported as they end, and are kept if the rest is cancelled.
     """
-    from shoal.advice.explore import Exploration, Lane
+    from shoal.advice.explore import Lane
     from shoal.advice.explore import explore as explore_plan
 
     plan, _ = _read(job)
@@ -376,7 +377,7 @@ def explore(job: Job, progress: EventWriter) -> dict[str, Any]:
     last = 0.0
 
     def so_far(found: Exploration) -> None:
-        known.update(found.to_dict())
+        known.update(_with_errors(found))
         progress.report_partial(known)
 
     def report_lanes(race: Sequence[Lane]) -> None:
@@ -395,7 +396,15 @@ def explore(job: Job, progress: EventWriter) -> dict[str, Any]:
         so_far=so_far,
         lanes=report_lanes,
     )
-    return {**found.to_dict(), "lanes": known["lanes"]}
+    return {**_with_errors(found), "lanes": known["lanes"]}
+
+
+def _with_errors(found: Exploration) -> dict[str, Any]:
+    """Return an exploration with the errors of its trials in all languages."""
+    errors = [None if trial.error is None else trial.error.to_dict() for trial in found.trials]
+    content = found.to_dict()
+    trials = [{**trial, "error": error} for trial, error in zip(content["trials"], errors, strict=True)]
+    return {**content, "trials": trials}
 
 
 def minimal(job: Job, progress: EventWriter) -> dict[str, Any]:

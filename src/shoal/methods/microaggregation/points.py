@@ -22,7 +22,6 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InfeasibleError, PlanError
-from shoal.formatting import number
 from shoal.kernels.rules import Rules, count_rows, failing_groups, make_evaluator, max_group_count, value_counts
 from shoal.methods.base import EXACT_RANGES_WARNING
 from shoal.methods.microaggregation.exact_moments import moments
@@ -160,14 +159,9 @@ def merge_failing_exactly(
         if strata:
             raise InfeasibleError("microaggregation.strata-fail-models", failing=len(failing), groups=groups)
         if groups == 1:
-            raise InfeasibleError(
-                f"No grouping was found that meets {model}: even all rows as one group fail. Lower the parameters of "
-                f"the models."
-                if whole
-                else f"No grouping was found that meets {model}: a block of {number(len(secrets))} rows fails even as "
-                "one "
-                f"group. Choose a larger block, or lower the parameters of the models."
-            )
+            if whole:
+                raise InfeasibleError("models.no-grouping-found", model=model)
+            raise InfeasibleError("microaggregation.block-fails-models", model=model, rows=len(secrets))
         settled[settled == failing[0]] = failing[0] - 1 if failing[0] else 1
 
 
