@@ -55,6 +55,7 @@ def test_a_draft_protects_visible_columns_jointly():
     diverse = {model["column"]: model["name"] for model in plan["models"] if "column" in model}
     assert diverse == {"diabetes": "p-alpha-sensitive", "religion": "l-diversity"}
     assert plan["columns"]["diabetes"]["categories"] == [["1"], ["0"]]
+    assert plan["columns"]["diabetes"]["harmless"] == ["0"]
     assert "numbers of many values" in drafted.text
     release = shoal.anonymize(survey(), drafted.plan)
     assert all(model["holds"] for model in release.figures["models"])
@@ -254,3 +255,33 @@ def test_classes_of_numbers_join_their_neighbours():
     }
     made = shoal.anonymize(table, shoal.draft(table).plan)
     assert made.certificate["smallest_group"] >= 5
+
+
+def test_a_value_of_most_rows_is_harmless():
+    """Groups may share it, and no other value."""
+    draw = random.Random(8)
+    illness = draw.choices(["none", "flu", "gout", "hiv"], [85, 5, 5, 5], k=ROWS)
+    paid = ["yes" if draw.random() < 0.3 else "no" for _ in range(ROWS)]
+    table = survey().append_column("illness", pa.array(illness)).append_column("loan_paid", pa.array(paid))
+    plan = tomllib.loads(shoal.draft(table).text)
+    assert plan["columns"]["illness"]["harmless"] == ["none"]
+    assert {"name": "p-sensitive", "p": 2, "column": "illness"} in plan["models"]
+    assert "harmless" not in plan["columns"]["loan_paid"]  # who has not paid may be harmed
+    release = shoal.anonymize(table, plan)
+    groups = {}
+    for row in release.table.to_pylist():
+        groups.setdefault((row["age"], row["sex"], row["marital_status"]), set()).add(row["illness"])
+    assert all("none" in group or len(group) > 1 for group in groups.values())
+    assert {"none"} in groups.values()
+
+
+def test_a_draft_lists_what_was_tried():
+    drafted = shoal.draft(survey(unknown=20))
+    tried = drafted.profile.alternatives
+    assert len(tried) > 2
+    assert all(0 <= one.loss <= 1 and 0 <= one.disclosed <= 1 for one in tried)
+    assert tried[0].loss > min(one.loss for one in tried)
+    assert any("giving way" in one.change for one in tried)
+    for one in tried:
+        assert f"{one.loss:.2f}" in drafted.text
+    assert drafted.profile.to_dict()["alternatives"][0] == tried[0].to_dict()

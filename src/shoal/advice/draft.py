@@ -1,6 +1,7 @@
 """First plan from a profile: TOML with a reason for every choice.
 
-The plan runs unchanged. It contains columns, kinds and counts, and no value of a row. Its models can always be
+The plan runs unchanged. It contains columns, kinds and counts, and of values only a yes, a no, and what at least half
+of the rows have. Its models can always be
 satisfied, since every hierarchy ends in `*` and a share of the rows may be suppressed.
 """
 
@@ -16,7 +17,7 @@ import tomli_w
 
 from shoal.advice.column_tiers import Tier
 from shoal.advice.profile import Profile
-from shoal.advice.suggest_role import MAX_SHARE_IN_GROUP, ColumnProfile
+from shoal.advice.suggest_role import MAX_SHARE_IN_GROUP, ColumnProfile, declared_harmless
 from shoal.advice.try_methods import MAX_LATTICE_NODES, MethodTrial, least_loss
 from shoal.errors import PlanError, TableError
 from shoal.formatting import counted, fixed, number, percent
@@ -29,6 +30,8 @@ DEFAULT_K = 5
 HEALTH_TOPICS = {"health", "illness", "drug", "codes of illnesses (ICD)", "codes of medicines (ATC)"}
 SUPPRESSION = 0.05
 HIGH_LOSS = 0.5
+MAX_ALTERNATIVE = 200
+"""Characters of an alternative in a comment."""
 
 
 def draft_plan(
@@ -148,6 +151,8 @@ def _models(profile: Profile, k: int) -> list[str]:
         lines += ["", "[[models]]", f'name = "{column.diversity}"']
         if column.diversity == "l-diversity":
             lines.append("l = 2   # no group may share one sensitive value; see also p-alpha-sensitive and t-closeness")
+        elif column.diversity == "p-sensitive":
+            lines.append("p = 2   # no group may share one value, unless it is harmless")
         elif column.diversity == "alpha-k":
             lines += [f"alpha = {MAX_SHARE_IN_GROUP}   # the largest part of a group with the same value", f"k = {k}"]
         else:
@@ -166,7 +171,7 @@ def _method(profile: Profile, tried: Sequence[MethodTrial]) -> list[str]:
     Full-domain recoding if no method was tried.
     """
     best = least_loss(tried)
-    lines = []
+    lines = _alternatives(profile)
     if best is not None and best.loss is not None:
         rows = "all" if best.rows == profile.rows else f"a sample of {number(best.rows)}"
         lines.append(f"# Tried on {rows} rows; the part of the detail that was lost (ncp; 0 none, 1 all):")
@@ -192,6 +197,20 @@ def _method(profile: Profile, tried: Sequence[MethodTrial]) -> list[str]:
     if isinstance(method, FullDomain):
         lines.append(f"suppression = {SUPPRESSION}   # the largest part of the rows that may be left out")
     return lines
+
+
+def _alternatives(profile: Profile) -> list[str]:
+    """Write the drafts that were tried in turn, with their figures."""
+    if len(profile.alternatives) < 2:
+        return []
+    lines = [
+        "# Tried in turn on a sample: detail lost (ncp; 0 none, 1 all), and rows with a nearly sure sensitive value.",
+        "# A line that says no was left out of this plan; change roles and models to choose otherwise.",
+    ]
+    for one in profile.alternatives:
+        taken = "" if one.taken else "; no"
+        lines.append(f"#   {_comment(one.change, MAX_ALTERNATIVE)}: {one.loss:.2f}, {percent(one.disclosed)}{taken}")
+    return [*lines, ""]
 
 
 def _relative(source: Path, folder: Path) -> str:
@@ -247,6 +266,9 @@ def _column(column: ColumnProfile, rows: int) -> list[str]:
     lines += [f"# {note}" for note in column.notes]
     if column.role is Role.QUASI_IDENTIFIER and column.hierarchy:
         lines.append(f"hierarchy = {_inline(column.hierarchy)}   # {column.how}")
+    if harmless := declared_harmless(column):
+        why = "most rows have it" if column.marks is None else "a no"
+        lines.append(f"harmless = {_value(list(harmless))}   # harms nobody: {why}")
     if column.diversity == "p-alpha-sensitive" and column.marks is not None:
         yes, no = map(_string, column.marks)
         lines.append(f"categories = [[{yes}], [{no}]]   # the sensitive answer first")
@@ -280,7 +302,7 @@ def _escape_invisible(quoted: str) -> str:
     return "".join(character if character.isprintable() else f"\\U{ord(character):08x}" for character in quoted)
 
 
-def _comment(name: str) -> str:
+def _comment(name: str, longest: int = 60) -> str:
     """Format a name for a comment, which must not break the line."""
-    shortened = name if len(name) <= 60 else name[:59] + "…"
+    shortened = name if len(name) <= longest else name[: longest - 1] + "…"
     return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in shortened)

@@ -8,7 +8,7 @@ nearly sure for many. The promise is never weakened.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.advice.column_tiers import Tier, is_secondary
-from shoal.advice.profile import Profile
+from shoal.advice.profile import Alternative, Profile
 from shoal.advice.suggest_role import MAX_CATEGORIES, ColumnProfile, dropped
 from shoal.advice.try_methods import MAX_WORK
 from shoal.errors import InfeasibleError, PlanError
@@ -28,7 +28,6 @@ from shoal.pipeline.decide import StepTimer, encode
 from shoal.plan.plan import Plan
 from shoal.runtime.progress import Progress, quiet
 from shoal.schema import Role
-from shoal.schema.value_words import yes_and_no
 from shoal.table import FrequencySet
 from shoal.utility.loss import ncp_by_column
 
@@ -44,13 +43,11 @@ MAX_DISCLOSURE = 0.1
 SURE_SHARE = 0.8
 COMMON_SHARE = 0.75
 """Share of the rows from which on a value tells nothing of one of them."""
-MIN_DISCLOSURE = 0.25
+MIN_DISCLOSURE = 0.05
 """Part of the rows for which a column must tell a value, to get a stricter demand."""
 MAX_DISCLOSURE_LOSS = 0.08
 """Largest loss that stricter demands may add, unless the whole is small."""
 SMALL_DISCLOSURE_LOSS = 0.25
-COMMON_NO_SHARE = 0.65
-"""Share of the known rows from which on a "no" is harmless."""
 CLASSES_OF_NUMBERS = 10
 MAX_DIVERSITY_LOSS = 0.05
 """Largest loss that diversity of sensitive columns may add."""
@@ -63,6 +60,9 @@ MAX_TRIAL_WORK = 3 * MAX_WORK
 It bounds the time of a draft, and is the same on every machine."""
 MIN_TRIAL_WORK = MAX_WORK // 8
 MIN_QUASI_IDENTIFIERS = 3
+MAX_LISTED_NAMES = 5
+MAX_NAME = 40
+LOSS_DIGITS = 4
 MAX_SINGLE_TRIALS = 5
 """Maximum number of columns that are left out in turn, to find the one without which most is left."""
 
@@ -89,6 +89,7 @@ class _Trials:
         self._time_zone = source.time_zone
         self._draft = draft
         self.work = 0
+        self.alternatives: list[Alternative] = []
         Mondrian().warm()
 
     def run(self, profile: Profile) -> _Trial | None:
@@ -105,7 +106,8 @@ class _Trials:
                 problem = encode(engine, source, plan, StepTimer(quiet))
                 recoding = plan.method.decide(problem)
                 own = ncp_by_column(problem.frequencies, problem.ladders, recoding)
-                disclosure, disclosed = _disclosure(problem.frequencies, recoding)
+                harmless = {column.name: column.harmless for column in profile.columns}
+                disclosure, disclosed = _disclosure(problem.frequencies, recoding, harmless)
         except (InfeasibleError, PlanError):
             return None
         finally:
@@ -115,11 +117,21 @@ class _Trials:
         loss = float(np.exp(np.log1p(own[full] if full.any() else own).mean()) - 1)
         return _Trial(loss, dict(zip(names, own.tolist(), strict=True)), disclosure, disclosed)
 
+    def record(self, change: str, trial: _Trial | None, *, taken: bool = True) -> None:
+        """Record what was tried, for the reader of the draft."""
+        if trial is not None:
+            self.alternatives.append(
+                Alternative(change, round(trial.loss, LOSS_DIGITS), round(trial.disclosed, LOSS_DIGITS), taken)
+            )
 
-def _disclosure(frequencies: FrequencySet, recoding: Any) -> tuple[dict[str, float], float]:
+
+def _disclosure(
+    frequencies: FrequencySet, recoding: Any, harmless: Mapping[str, Sequence[str]]
+) -> tuple[dict[str, float], float]:
     """Return the part of the rows with a nearly sure value, by column.
 
-    Numbers of many values are looked at in tenths of their order. What most rows have is no value to be disclosed.
+    Numbers of many values are looked at in tenths of their order. What most rows have is no value to be disclosed, and
+    neither is a harmless one.
     """
     row, group, count = recoding.row, recoding.group, recoding.count
     groups = int(group.max(initial=-1)) + 1
@@ -136,9 +148,8 @@ def _disclosure(frequencies: FrequencySet, recoding: Any) -> tuple[dict[str, flo
         width = int(value.max(initial=0)) + 1
         cells = np.bincount(group[known] * width + value[known], count[known], groups * width).reshape(groups, width)
         cells[:, cells.sum(axis=0) >= COMMON_SHARE * size.sum()] = 0
-        if (marks := yes_and_no(dictionary.text)) is not None:
-            no = list(dictionary.text).index(marks[1])
-            cells[:, no] *= cells[:, no].sum() < COMMON_NO_SHARE * cells.sum() or cells[:, no].sum() == 0
+        if width <= len(dictionary.text) + 1:
+            cells[:, [at for at, text in enumerate(dictionary.text[:width]) if text in harmless[dictionary.name]]] = 0
         disclosed = (cells.max(axis=1) > 0) & (
             cells.max(axis=1) >= SURE_SHARE * np.bincount(group[known], count[known], groups)
         )
@@ -170,12 +181,25 @@ def fit_columns(
     progress("choosing the columns to protect", None)
     trials = _Trials(_sample(source, engine), source, draft)
     trial = trials.run(_keep_diversity(profile, set()))
+    trials.record("all quasi-identifiers alike, and nothing asked of sensitive columns", trial)
     if trial is not None and trial.loss > MAX_LOSS:
         profile = _with_low_weights(profile)
         trial = trials.run(_keep_diversity(profile, set()))
+        low = [c.name for c in profile.columns if c.weight < 1]
+        trials.record(f"{_join(low)} giving way to the others", trial)
     while trial is not None and (found := _sacrifice_columns(profile, trial, trials)) is not None:
         profile, trial = found
-    return profile if trial is None else _fit_diversity(profile, trial.loss, trials)
+    if trial is None:
+        return profile
+    profile = _fit_diversity(profile, trial.loss, trials)
+    return replace(profile, alternatives=tuple(trials.alternatives))
+
+
+def _join(names: Sequence[str]) -> str:
+    """Join a few names, and count the rest."""
+    listed = [repr(name[:MAX_NAME]) for name in names[:MAX_LISTED_NAMES]]
+    rest = [f"{len(names) - MAX_LISTED_NAMES} more"] if len(names) > MAX_LISTED_NAMES else []
+    return ", ".join([*listed, *rest]) or "nothing"
 
 
 def _with_low_weights(profile: Profile) -> Profile:
@@ -216,13 +240,16 @@ def _sacrifice_columns(profile: Profile, trial: _Trial, trials: _Trials) -> tupl
         useless |= {unknown[0].name}
     if useless:
         columns = tuple(dropped(c, _reason(c, trial)) if c.name in useless else c for c in profile.columns)
+        change = f"without {_join(sorted(useless))}"
     else:
         full = sorted((c for c in quasi if c.weight == 1), key=cost, reverse=True)
         if trial.loss <= MAX_LOSS or len(full) <= MIN_QUASI_IDENTIFIERS or trials.work > 2 * MAX_TRIAL_WORK:
             return None
         columns = tuple(replace(c, weight=LOW_WEIGHT) if c is full[0] else c for c in profile.columns)
+        change = f"{_join([full[0].name])} giving way, too"
     rest = replace(profile, columns=columns)
     after = trials.run(_keep_diversity(rest, set()))
+    trials.record(change, after)
     return None if after is None else (rest, after)
 
 
@@ -237,28 +264,42 @@ def _reason(column: ColumnProfile, trial: _Trial) -> str:
 def _fit_diversity(profile: Profile, loss: float, trials: _Trials) -> Profile:
     """Require diversity of as many sensitive columns as the loss allows.
 
-    Columns of yes and no come first, then those that mix best.
+    Columns with harmless values come first, for they cost least, then those that mix best.
     """
     diverse = [column for column in profile.columns if column.diversity]
-    diverse.sort(key=lambda column: (column.diversity != "p-alpha-sensitive", column.commonest))
+    diverse.sort(key=lambda column: (not column.harmless, column.commonest))
     limit = max(loss + MAX_DIVERSITY_LOSS, MAX_DIVERSITY_RATIO * loss, SMALL_LOSS)
     trial = trials.run(profile) if diverse else None
+    trials.record(
+        f"diversity of {_join([c.name for c in diverse])}", trial, taken=trial is not None and trial.loss <= limit
+    )
     if trial is None and diverse:
         alone = {c.name for c in diverse if trials.run(_keep_diversity(profile, {c.name})) is None}
         reason = "no group of its rows can hold two different values of it"
         columns = [dropped(c, f"{c.reason}, and {reason}") if c.name in alone else c for c in profile.columns]
         profile = replace(profile, columns=tuple(columns))
         diverse = [column for column in diverse if column.name not in alone]
+    both_ways = replace(profile, columns=tuple(map(_bound_all, profile.columns)))
+    other = trials.run(both_ways) if both_ways != profile else None
+    if other is not None and (trial is None or other.loss < trial.loss):
+        profile, trial = both_ways, other
+        diverse = [column for column in profile.columns if column.diversity]
+        diverse.sort(key=lambda column: (not column.harmless, column.commonest))
     for cheaper in (_by_count, _by_one):
         if diverse and (trial is None or trial.loss > limit):
             profile = replace(profile, columns=tuple(map(cheaper, profile.columns)))
             trial = trials.run(profile)
+            taken = trial is not None and trial.loss <= limit
+            trials.record("the same of fewer people in every group", trial, taken=taken)
     count = len(diverse)
     rest, accepted = _keep_diversity(profile, set()), None
     while count and accepted is None and trials.work <= 2 * MAX_TRIAL_WORK:
         rest = _keep_diversity(profile, {column.name for column in diverse[:count]})
         trial = trials.run(rest)
         accepted = trial if trial is not None and trial.loss <= limit else None
+        if count < len(diverse):
+            named = [column.name for column in diverse[:count]]
+            trials.record(f"diversity of {_join(named)} only", trial, taken=accepted is not None)
         count = count - 1 if count <= MAX_SINGLE_TRIALS else count // 2
     if accepted is None:
         rest = _keep_diversity(profile, set())
@@ -286,10 +327,17 @@ def _limit_disclosure(profile: Profile, trial: _Trial, limit: float, trials: _Tr
         if not candidates:
             break
         worst = max(candidates, key=lambda column: trial.disclosure[column.name])
-        stricter = replace(worst, diversity="alpha-k", why_not="")
-        rest = replace(profile, columns=tuple(stricter if c is worst else c for c in profile.columns))
-        after = trials.run(rest)
-        if after is None or after.loss > limit or after.disclosed >= trial.disclosed:
+        stricter = [replace(worst, diversity="alpha-k", why_not="")]
+        stricter += [_bound_all(one) for one in stricter if one.harmless]
+        tried = []
+        for one in stricter:
+            rest = replace(profile, columns=tuple(one if c is worst else c for c in profile.columns))
+            if (found := trials.run(rest)) is not None:
+                tried.append((found, rest))
+        after, rest = min(tried, key=lambda one: one[0].loss, default=(None, profile))
+        refused = after is None or after.loss > limit or after.disclosed >= trial.disclosed
+        trials.record(f"no value of {_join([worst.name])} nearly sure in a group", after, taken=not refused)
+        if after is None or refused:
             left_alone.add(worst.name)
         else:
             profile, trial = rest, after
@@ -300,7 +348,14 @@ def _by_count(column: ColumnProfile) -> ColumnProfile:
     """Ask for some other values in every group, in place of a share."""
     if column.diversity != "alpha-k":
         return column
-    return replace(column, diversity="l-diversity" if column.marks is None else "p-alpha-sensitive")
+    if column.harmless and column.marks is None:
+        return replace(column, diversity="p-sensitive", bounds_all=False)
+    return replace(column, diversity="l-diversity" if column.marks is None else "p-alpha-sensitive", bounds_all=False)
+
+
+def _bound_all(column: ColumnProfile) -> ColumnProfile:
+    """Bound the share of harmless values, too."""
+    return replace(column, bounds_all=True) if column.diversity == "alpha-k" and column.harmless else column
 
 
 def _by_one(column: ColumnProfile) -> ColumnProfile:

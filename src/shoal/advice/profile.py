@@ -48,6 +48,7 @@ from shoal.plan.coerce import EngineLike, as_engine
 from shoal.render import Displayable, Grid, Summary
 from shoal.runtime.deprecation import renamed_parameter
 from shoal.schema import Role
+from shoal.schema.column_vocabulary import words_of
 from shoal.schema.detect_identifiers import is_about_data_subjects, is_key_name, is_staff_key
 from shoal.schema.value_words import yes_and_no
 
@@ -64,6 +65,15 @@ MAX_ROWS_PER_PERSON = 200
 NEARLY_UNIQUE_SHARE = 0.5
 MIN_CONSTANT_COLUMNS = 3
 MIN_CONSTANT_FACTS = 2
+MIN_HARMLESS_SHARE = 0.75
+"""Share of the known rows from which on a value tells nothing of one of them."""
+MIN_ZERO_SHARE = 0.5
+WISHED_WORDS = (
+    "vaccin", "vacun", "vacin", "impf", "geimpf", "szczep", "ockov", "immun", "pass", "paid", "approv", "aprob",
+    "aprov", "bestand", "consent", "insur", "versich", "assur", "fit", "apto", "graduat", "employ", "complet",
+    "geslaagd", "admis", "regl", "solvent", "citizen",
+)  # fmt: skip
+"""Beginnings of words of which a no is what harms: not vaccinated, not passed, not paid."""
 """Minimum number of columns that are constant within persons, to detect a person key by content."""
 
 
@@ -73,6 +83,24 @@ class PairProfile:
 
     columns: tuple[str, str]
     unique: int
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """Another draft of the same table, and what it loses on a sample.
+
+    ``loss`` is the detail lost (ncp) of the columns of full weight, ``disclosed`` the part of the rows for which a
+    sensitive value is nearly sure; ``taken`` tells whether it is part of the draft.
+    """
+
+    change: str
+    loss: float
+    disclosed: float
+    taken: bool = True
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the alternative for JSON."""
+        return {"change": self.change, "loss": self.loss, "disclosed": self.disclosed, "taken": self.taken}
 
 
 @dataclass(frozen=True, repr=False)
@@ -91,6 +119,8 @@ class Profile(Displayable):
         Format of a CSV, as far as it was given or is not detected again automatically.
     time_zone
         Time zone in which instants were read.
+    alternatives
+        Drafts that were tried in turn, where the detail of some columns had to give way.
 
     Examples
     --------
@@ -108,6 +138,7 @@ class Profile(Displayable):
     pairs: tuple[PairProfile, ...]
     source: CsvFormat = field(default_factory=CsvFormat)
     time_zone: str = UTC
+    alternatives: tuple[Alternative, ...] = ()
 
     def named(self, role: Role) -> tuple[str, ...]:
         """Return the names of the columns with a role."""
@@ -124,7 +155,9 @@ class Profile(Displayable):
     def with_roles(self, roles: Mapping[str, Role]) -> Profile:
         """Return the profile with the roles of some columns as given."""
         given = [
-            replace(c, role=roles[c.name], reason="its role was given", diversity="", why_not="", marks=None)
+            replace(
+                c, role=roles[c.name], reason="its role was given", diversity="", why_not="", marks=None, harmless=()
+            )
             if c.name in roles
             else c
             for c in self.columns
@@ -152,6 +185,7 @@ class Profile(Displayable):
             "rows": self.rows,
             "unique": self.unique,
             "missing": list(self.missing),
+            "alternatives": [one.to_dict() for one in self.alternatives],
             "columns": [
                 {
                     "name": column.name,
@@ -419,6 +453,7 @@ def _profile_column(column: Evidence, judged: Judgement) -> ColumnProfile:
         tier=judged.tier,
         topic=judged.topic,
         marks=_marks(column) if judged.role is Role.SENSITIVE else None,
+        harmless=_harmless_values(column, judged) if judged.role is Role.SENSITIVE else (),
     )
 
 
@@ -439,6 +474,21 @@ def _marks(column: Evidence) -> tuple[str, str] | None:
     if found is None or 3 * column.count[list(column.values).index(found[1])] < sum(column.count):
         return None
     return found
+
+
+def _harmless_values(column: Evidence, judged: Judgement) -> tuple[str, ...]:
+    """Return the harmless values of a sensitive column.
+
+    A no, unless yes is what one wishes for; a zero that most rows have; or what three quarters of the rows have.
+    """
+    if not column.values:
+        return ()
+    wished = any(word.startswith(WISHED_WORDS) for word in words_of(column.name)) or judged.topic in ("grades", "grade")
+    if (marks := yes_and_no(column.values)) is not None and not wished:
+        return (marks[1],)
+    value, count = max(zip(column.values, column.count, strict=True), key=lambda one: (one[1], one[0]))
+    is_zero = numbers_of([value]) == [0] and not wished
+    return (value,) if count >= (MIN_ZERO_SHARE if is_zero else MIN_HARMLESS_SHARE) * sum(column.count) else ()
 
 
 _COMPARED_FIELDS = ("distinct", "missing", "unique", "commonest")

@@ -52,11 +52,15 @@ class ColumnProfile:
     tier, topic
         Who knows what the column tells (:class:`shoal.advice.column_tiers.Tier`), and what it is about.
     diversity
-        Model that a draft asks of a sensitive column: l-diversity, p-alpha-sensitive, alpha-k or empty; ``why_not``
-        is the reason for none.
+        Model that a draft asks of a sensitive column: l-diversity, p-sensitive, p-alpha-sensitive, alpha-k or empty;
+        ``why_not`` is the reason for none.
     marks
         The values for yes and no, if enough rows of the column say no; ``least_no`` is the number of people (or rows)
         in every group who must say no.
+    harmless
+        Values of a sensitive column that harm nobody: a no, or what three quarters of the rows have.
+    bounds_all
+        Whether alpha-k bounds the share of harmless values, too: compiled searches can use it then, and may lose less.
     weight
         Weight of the column's detail for the method; less than 1 where others come first.
     """
@@ -79,14 +83,22 @@ class ColumnProfile:
     why_not: str = ""
     marks: tuple[str, str] | None = None
     least_no: int = 2
+    harmless: tuple[str, ...] = ()
+    bounds_all: bool = False
     weight: float = 1.0
+
+
+def declared_harmless(column: ColumnProfile) -> tuple[str, ...]:
+    """Return the values that a draft declares harmless."""
+    return column.harmless if column.diversity and not column.bounds_all else ()
 
 
 def with_diversity(column: ColumnProfile, rows: int, *, people: bool = False) -> ColumnProfile:
     """Decide which diversity a draft asks of a sensitive column.
 
-    Two different values in every group mean something where values are categories, mostly known and mixed. Where most
-    rows say no, it is enough that not everybody in a group says yes. Of two common values neither may be that of nearly
+    Two different values in every group mean something where values are categories, mostly known and mixed. Where a no
+    is harmless, it is enough that not everybody in a group says yes, and where most have a harmless value, that not
+    everybody in a group has the same other one. Of two common values none that harms may be that of nearly
     everybody in a group; where ``people`` have several rows, who may have both, two different ones are asked for.
     """
     if column.role is not Role.SENSITIVE:
@@ -99,9 +111,11 @@ def with_diversity(column: ColumnProfile, rows: int, *, people: bool = False) ->
         and column.commonest <= MAX_COMMONEST_OF_TWO * known
     ):
         return replace(column, diversity="alpha-k")
-    if column.marks is not None and column.missing <= MAX_MISSING_MARKS_SHARE * rows:
+    if column.marks is not None and column.harmless and column.missing <= MAX_MISSING_MARKS_SHARE * rows:
         return replace(column, diversity="p-alpha-sensitive")
     why_not = ""
+    if column.harmless and (column.kind != "number" or column.distinct <= MAX_CATEGORIES):
+        return replace(column, diversity="p-sensitive")
     if column.kind == "number" and column.distinct > MAX_CATEGORIES:
         why_not = "numbers of many values: two different ones in a group may be next to each other, and tell as much"
     elif column.missing > MAX_MISSING_SHARE * rows:
@@ -137,5 +151,14 @@ def drop_twins(columns: Sequence[ColumnProfile], same: Mapping[str, str]) -> lis
 def dropped(column: ColumnProfile, reason: str) -> ColumnProfile:
     """Return the column with role drop, for a reason."""
     return replace(
-        column, role=Role.DROP, reason=reason, hierarchy=None, how="", notes=(), diversity="", why_not="", marks=None
+        column,
+        role=Role.DROP,
+        reason=reason,
+        hierarchy=None,
+        how="",
+        notes=(),
+        diversity="",
+        why_not="",
+        marks=None,
+        harmless=(),
     )

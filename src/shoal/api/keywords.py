@@ -16,7 +16,7 @@ from typing import Any
 from shoal.advice.draft import draft_plan
 from shoal.advice.fit_columns import fit_columns
 from shoal.advice.profile import Profile, profile, suggest_hierarchies
-from shoal.advice.suggest_role import MAX_SHARE_IN_GROUP, ColumnProfile
+from shoal.advice.suggest_role import MAX_SHARE_IN_GROUP, ColumnProfile, declared_harmless
 from shoal.advice.try_methods import MAX_REFINE_CELLS
 from shoal.errors import PlanError
 from shoal.io.engines import open_engine
@@ -173,7 +173,7 @@ def _drafted_columns(
             categories = None
             if found.diversity == "p-alpha-sensitive" and found.marks is not None:
                 categories = Categories(tuple((mark,) for mark in found.marks))
-            columns[found.name] = Column(found.role, hierarchy, categories)
+            columns[found.name] = Column(found.role, hierarchy, categories, harmless=declared_harmless(found))
     roles: dict[Role, list[str]] = {}
     for name in table.columns:
         if name not in named:
@@ -221,6 +221,8 @@ def _diversity(column: ColumnProfile, k: int) -> Model:
     """Build the model that a draft asks of a sensitive column."""
     if column.diversity == "l-diversity":
         return make_model("l-diversity", column=column.name, l=2)
+    if column.diversity == "p-sensitive":
+        return make_model("p-sensitive", column=column.name, p=2)
     if column.diversity == "alpha-k":
         return make_model("alpha-k", column=column.name, alpha=MAX_SHARE_IN_GROUP, k=k)
     return make_model("p-alpha-sensitive", column=column.name, p=1, alpha=min(column.least_no, k - 1))

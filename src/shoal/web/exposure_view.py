@@ -23,8 +23,9 @@ def exposure_of(facts: Mapping[str, Any] | None, language: str) -> dict[str, Any
     figures = (facts or {}).get("exposure")
     if not figures or not figures.get("rows"):
         return None
-    rows, key = figures["rows"], f"below_{SMALL_CROWD}"
-    unit = translate("unit.people" if figures.get("unit") == "people" else "unit.rows", language)
+    counted = "people" if "people" in figures else "rows"
+    rows, key = figures[counted], f"below_{SMALL_CROWD}"
+    unit = translate(f"unit.{counted}", language)
     count = {"count": len(figures["columns"]), "small": SMALL_CROWD, "unit": unit}
     bars = [
         {"columns": one["columns"], "alone": one["alone"], "below": one[key], "rows": rows, "all": one is figures}
