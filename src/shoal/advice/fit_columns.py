@@ -264,10 +264,10 @@ def _reason(column: ColumnProfile, trial: _Trial) -> str:
 def _fit_diversity(profile: Profile, loss: float, trials: _Trials) -> Profile:
     """Require diversity of as many sensitive columns as the loss allows.
 
-    Columns with harmless values come first, for they cost least, then those that mix best.
+    Those that cost least come first: few harmful values, or values that mix well.
     """
     diverse = [column for column in profile.columns if column.diversity]
-    diverse.sort(key=lambda column: (not column.harmless, column.commonest))
+    diverse.sort(key=lambda column: _expected_cost(column, profile.rows))
     limit = max(loss + MAX_DIVERSITY_LOSS, MAX_DIVERSITY_RATIO * loss, SMALL_LOSS)
     trial = trials.run(profile) if diverse else None
     trials.record(
@@ -284,7 +284,7 @@ def _fit_diversity(profile: Profile, loss: float, trials: _Trials) -> Profile:
     if other is not None and (trial is None or other.loss < trial.loss):
         profile, trial = both_ways, other
         diverse = [column for column in profile.columns if column.diversity]
-        diverse.sort(key=lambda column: (not column.harmless, column.commonest))
+        diverse.sort(key=lambda column: _expected_cost(column, profile.rows))
     for cheaper in (_by_count, _by_one):
         if diverse and (trial is None or trial.loss > limit):
             profile = replace(profile, columns=tuple(map(cheaper, profile.columns)))
@@ -351,6 +351,15 @@ def _by_count(column: ColumnProfile) -> ColumnProfile:
     if column.harmless and column.marks is None:
         return replace(column, diversity="p-sensitive", bounds_all=False)
     return replace(column, diversity="l-diversity" if column.marks is None else "p-alpha-sensitive", bounds_all=False)
+
+
+def _expected_cost(column: ColumnProfile, rows: int) -> float:
+    """Return an estimate of what diversity costs, to ask for cheap ones first.
+
+    With harmless values it is the share of the others, otherwise the share of the commonest value.
+    """
+    commonest = column.commonest / rows
+    return 1 - commonest if column.harmless else commonest
 
 
 def _bound_all(column: ColumnProfile) -> ColumnProfile:
