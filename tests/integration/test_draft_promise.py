@@ -257,7 +257,7 @@ def test_classes_of_numbers_join_their_neighbours():
     assert made.certificate["smallest_group"] >= 5
 
 
-def test_a_value_of_most_rows_is_harmless():
+def test_common_values_are_harmless():
     """Groups may share it, and no other value."""
     draw = random.Random(8)
     illness = draw.choices(["none", "flu", "gout", "hiv"], [85, 5, 5, 5], k=ROWS)
