@@ -6,6 +6,8 @@
 Number formatters: formatted fields of f-strings, calls of format, percent signs on texts, and filters of page templates
 that format or round numbers. ``formatting.py`` is the one module that may have them. Coordinates of
 drawings, codes of fixed width and dates are not numbers for readers.
+
+Walkers over annotations: functions that take type annotations apart. One validates, describes and makes the schema.
 """
 
 from __future__ import annotations
@@ -72,16 +74,37 @@ def all_number_formatters() -> list[Finding]:
     return [finding for path in sorted(files) if path != FORMATTING for finding in number_formatters(path)]
 
 
+DESTRUCTURES = frozenset({"get_origin", "__origin__", "__args__"})
+LOOKS_UP = frozenset({"get_type_hints", "get_annotations", "__annotations__"})
+"""Names by which a function takes annotations apart, or looks up those of a class."""
+
+
+def functions_with(used: frozenset[str]) -> list[Finding]:
+    """List the functions of the package that use one of some names."""
+    found = []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef):
+                names = {getattr(part, "id", None) or getattr(part, "attr", None) for part in ast.walk(node)}
+                if names & used:
+                    found.append(Finding(str(path.relative_to(ROOT)), node.lineno, node.name))
+    return found
+
+
 def main() -> None:
     """Print counts, or every finding."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--list", action="store_true", help="list every finding")
-    found = all_number_formatters()
-    if parser.parse_args().list:
-        for finding in found:
-            print(f"{finding.path}:{finding.line}: {finding.text}")
-        return
-    print(f"{len(found):>8}  number formatters outside of formatting.py")
+    found = {
+        "number formatters outside of formatting.py": all_number_formatters(),
+        "walkers over annotations": functions_with(DESTRUCTURES),
+        "functions that look up annotations": functions_with(LOOKS_UP),
+    }
+    listed = parser.parse_args().list
+    for name, findings in found.items():
+        print(f"{len(findings):>8}  {name}")
+        for finding in findings if listed else ():
+            print(f"          {finding.path}:{finding.line}: {finding.text}")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Reference pages generated from the code.
 
-Each is a page of MyST Markdown. Public names are documented by their docstrings (Sphinx's autodoc). Plan keys come from
-the schema of plan files, commands from the parser of the command line, error messages from the ``raise`` statements of
-the source. So nothing has to be written twice.
+Each is a page of MyST Markdown. Public names are documented by their docstrings (Sphinx's autodoc). Commands come from
+the parser of the command line, error messages from the ``raise`` statements of the source. So nothing has to be written
+twice.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import importlib
 import inspect
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +72,6 @@ def pages() -> dict[str, str]:
     """Build all reference pages by name, as Markdown."""
     made = {key: _names(title, text, names.split()) for key, (title, text, names) in NAMES.items() if key != "errors"}
     made["learn"] = _learn()
-    made["plan-keys"] = _plan_keys()
     made["commands"] = _commands()
     made["errors"] = _errors()
     return made
@@ -116,110 +115,6 @@ def _learn() -> str:
         "   :members: fit, transform",
     ]
     return "\n".join(["# scikit-learn", "", f"{text} own checks where they can hold.", "", *block, "```", ""])
-
-
-# -- keys of plans ---------------------------------------------------------------------------------------------------
-
-
-def _plan_keys() -> str:
-    from shoal.plan.json_schema import plan_schema
-
-    schema = plan_schema()
-    parts = schema["$defs"]
-    lines = ["# Keys of a plan", "", "A plan is a TOML file. Every key there is, from the schema that is shipped as"]
-    lines += [
-        "`shoal/plan.schema.json` (editors complete and check plans with it); paths are relative to the plan file.",
-        "",
-    ]
-    lines += ["## Sections", "", *_table(schema)]
-    for title, name in (("source", "Source"), ("columns.NAME", "Column"), ("output", "Output"), ("engine", "Engine"),
-                        ("recipient", "Recipient"), ("review", "Review")):  # fmt: skip
-        lines += [f"## `[{title}]`", "", *_table(parts[name])]
-    lines += ["## `[[keys]]`", "", *_table(parts["Key"])]
-    lines += ["## Hierarchies", "", "The value of `hierarchy` of a column.", ""]
-    lines += ["| key | what it makes | beside it |", "|---|---|---|"]
-    for one in parts["Hierarchy"]["oneOf"]:
-        key, *options = one["properties"]
-        listed = ", ".join(f"`{option}` ({_kind(one['properties'][option])})" for option in options)
-        lines.append(f"| `{key}` | {_cell(one['properties'][key]['description'])} | {_cell(listed)} |")
-    lines += ["", "## Models", "", "Each is one `[[models]]`; `known` may stand beside any of them.", ""]
-    for one in parts["Model"]["anyOf"][1:]:
-        lines += _named(one, "known")
-    lines += ["## Methods", "", "One `[method]`.", ""]
-    for one in parts["Method"]["anyOf"][1:]:
-        lines += _named(one)
-    return "\n".join(lines)
-
-
-def _named(one: Mapping[str, Any], *omitted: str) -> list[str]:
-    properties = {key: value for key, value in one["properties"].items() if key not in ("name", *omitted)}
-    lines = [f"### `{one['properties']['name']['const']}`", "", _sentence(one["description"]), ""]
-    return lines + (_table({**one, "properties": properties}) if properties else [])
-
-
-def _table(part: Mapping[str, Any]) -> list[str]:
-    lines = ["| key | what may stand there | by default | what it means |", "|---|---|---|---|"]
-    for key, value in part["properties"].items():
-        default = "must be given" if key in part.get("required", ()) else _default(value.get("default"))
-        lines.append(f"| `{key}` | {_cell(_kind(value))} | {default} | {_cell(value.get('description', ''))} |")
-    return [*lines, ""]
-
-
-REFERENCES = {
-    "Source": "a section",
-    "Column": "a section",
-    "Output": "a section",
-    "Engine": "a section",
-    "Recipient": "a section",
-    "Review": "a section",
-    "Key": "a key set",
-    "Hierarchy": "a hierarchy",
-    "Model": "a model",
-    "Method": "a method",
-}
-"""Names of the schema's parts for readers."""
-
-
-def _default(value: Any) -> str:
-    if value is None or value in ({}, []):
-        return ""
-    return f"`{str(value).lower() if isinstance(value, bool) else value}`"
-
-
-def _kind(value: Mapping[str, Any]) -> str:
-    """Describe the permitted values of a key in words."""
-    if "$ref" in value:
-        return REFERENCES[value["$ref"].rpartition("/")[2]]
-    if "const" in value:
-        return f"`{value['const']}`"
-    if "enum" in value:
-        return ", ".join(f"`{one}`" for one in value["enum"])
-    if "anyOf" in value:
-        kinds = [_kind(one) for one in value["anyOf"] if one.get("type") != "null"]
-        return " or ".join(dict.fromkeys(kinds))
-    words = {"string": "a text", "integer": "a whole number", "number": "a number", "boolean": "true or false"}
-    kind = value.get("type", "")
-    if kind == "array":
-        return f"a list: {_kind(value['items'])}, ..." if value.get("items") else "a list"
-    if kind == "object":
-        inner = value.get("additionalProperties")
-        return f"by name, {_kind(inner)}" if isinstance(inner, Mapping) and inner else "a table"
-    return words.get(kind, "a value") + _bounds(value)
-
-
-def _bounds(value: Mapping[str, Any]) -> str:
-    low = f" from {value['minimum']:g}" if "minimum" in value else ""
-    low = f" above {value['exclusiveMinimum']:g}" if "exclusiveMinimum" in value else low
-    high = f" to {value['maximum']:g}" if "maximum" in value else ""
-    return low + (f" below {value['exclusiveMaximum']:g}" if "exclusiveMaximum" in value else high)
-
-
-def _sentence(text: str) -> str:
-    return text.replace("``", "`")
-
-
-def _cell(text: str) -> str:
-    return _sentence(text).replace("|", "\\|")
 
 
 # -- commands --------------------------------------------------------------------------------------------------------
@@ -301,6 +196,10 @@ def raised_codes() -> dict[str, set[str]]:
                 kind = ast.unparse(node.exc.func).rpartition(".")[2]
                 found.setdefault(first.value, set()).add(kind if kind.endswith("Error") else "InputError")
     return found
+
+
+def _cell(text: str) -> str:
+    return text.replace("``", "`").replace("|", "\\|")
 
 
 def _literal(text: str) -> str:

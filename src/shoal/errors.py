@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path, PurePath
 from string import Formatter
-from typing import Any
+from typing import Any, Self
 
 from typing_extensions import override
 
@@ -85,6 +85,12 @@ class ShoalError(Exception):
         own = tuple(_fill(part, self.arguments, ENGLISH) for part in parts)
         nested = [value.where for value in self.arguments.values() if isinstance(value, ShoalError)]
         return max((own, *nested), key=len)
+
+    def at(self, where: tuple[str, ...]) -> Self:
+        """Return the error about this key, unless it is about a key below it."""
+        if self.where[: len(where)] != where:
+            self._where = where
+        return self
 
     def text(self, language: str = ENGLISH) -> str:
         """Return the message in a language; in English if it has no other."""

@@ -6,7 +6,6 @@ Navigation, reference, tutorials, and the check of a built site.
 from __future__ import annotations
 
 import functools
-import json
 import re
 
 import pytest
@@ -16,7 +15,6 @@ from docs.making.pictures import FOLDER, PICTURES
 from docs.making.site import DOCS, TUTORIALS, made_pages, mend_links
 
 import shoal
-from shoal.plan.json_schema import FILE, SECTION_CLASSES
 
 made = functools.cache(made_pages)
 
@@ -62,20 +60,6 @@ def test_every_public_name_is_in_the_reference_once():
     listed = [name for _, _, names in reference.NAMES.values() for name in names.split()]
     assert len(set(listed)) == len(listed)
     assert sorted([*(name for name in listed if "." not in name), "__version__"]) == sorted(shoal.__all__)
-
-
-def test_every_plan_key_is_explained_in_the_reference():
-    schema = json.loads(FILE.read_text(encoding="utf-8"))
-    page = made()["plan-keys"]
-    methods = schema["$defs"]["Method"]["anyOf"][1:]
-    sections = [schema, *(schema["$defs"][name] for name in SECTION_CLASSES)]
-    for part in (*sections, *methods):
-        for key, entry in part["properties"].items():
-            if "const" in entry:
-                assert f"### `{entry['const']}`" in page
-            else:
-                assert entry.get("description"), key
-                assert f"| `{key}` |" in page
 
 
 def test_every_command_is_in_the_reference():

@@ -41,3 +41,9 @@ def test_coordinates_pass_in_drawings_alone(tmp_path):
 def test_templates_use_the_filters_of_the_page(tmp_path, text, count):
     (tmp_path / "m.html").write_text(text)
     assert len(list(structure.number_formatters(tmp_path / "m.html"))) == count
+
+
+def test_one_function_walks_over_annotations():
+    walkers, lookups = structure.functions_with(structure.DESTRUCTURES), structure.functions_with(structure.LOOKS_UP)
+    assert [finding.text for finding in walkers] == ["constraint_of"]
+    assert [finding.text for finding in lookups] == ["_declared"]

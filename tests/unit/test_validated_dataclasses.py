@@ -23,31 +23,20 @@ import pytest
 from annotated_types import Ge
 
 import shoal
-from shoal.budget import Ledger, Questions, Span
 from shoal.errors import HierarchyError, InfeasibleError, InputError, PlanError, ShoalError
-from shoal.io.engines.base import EngineSettings, Source
-from shoal.io.formats.csv_dialect import CsvFormat
 from shoal.methods import METHODS
-from shoal.models import MODELS, KnowsColumns
+from shoal.models import MODELS
 from shoal.plan.coerce import parse_model
-from shoal.plan.plan import Output, Plan
-from shoal.runtime.validation import Number, Validated, build_from_section, describe_annotation, exact_number
+from shoal.plan.plan import Plan
+from shoal.runtime.annotations import constraint_of
+from shoal.runtime.validation import Number, Validated, build_from_section, exact_number
 from shoal.schema import (
-    Calendar,
     Categories,
     Column,
-    Cuts,
-    Flat,
-    Intervals,
-    Ordered,
-    Prefix,
     Role,
     Schema,
-    Shift,
-    Table,
-    Tree,
-    Widths,
 )
+from tests.builders.declared_classes import TINY, VALIDATED
 
 
 class Strange:
@@ -77,54 +66,6 @@ WRONG: list[Any] = [
     Decimal("1e-400"), Fraction(1, 10**400), np.float32(1), np.array([1, 2]), Role, None, (1, 2), Path("x"), len,
 ]  # fmt: skip
 
-TINY = pa.table({
-    "a": ["1", "2", "1", "2", "3", "3", "1", "2"],
-    "b": ["x", "x", "x", "y", "y", "y", "x", "y"],
-    "s": ["p", "q", "p", "q", "r", "p", "q", "r"],
-})  # fmt: skip
-
-VALIDATED: dict[type, dict[str, Any]] = {
-    Column: {"role": "quasi-identifier"},
-    Shift: {"days": 5},
-    Categories: {"classes": (("a",), ("b",))},
-    Schema: {"columns": {"a": Column(Role.QUASI_IDENTIFIER)}},
-    Flat: {},
-    Table: {"rows": (("a", "x"), ("b", "x"))},
-    Tree: {"tree": {"x": ["a", "b"]}},
-    Prefix: {},
-    Ordered: {"fanout": (2,)},
-    Widths: {"widths": (5,)},
-    Cuts: {"levels": ((5,),)},
-    Intervals: {"levels": (((0, 5),),)},
-    Calendar: {},
-    Plan: {"schema": Schema({"a": Column(Role.QUASI_IDENTIFIER)}), "models": (shoal.models.KAnonymity(2),)},
-    Output: {"path": "r.csv"},
-    Source: {},
-    CsvFormat: {},
-    shoal.Recipient: {"kind": "public"},
-    shoal.Review: {"status": "draft"},
-    EngineSettings: {},
-    Span: {"lower": Fraction(0), "upper": Fraction(1), "step": Fraction(1)},
-    Ledger: {"path": "a.ledger"},
-    Questions: {"data": TINY, "ledger": Ledger(Path("a.ledger"))},
-    shoal.models.KAnonymity: {"k": 2},
-    shoal.models.PSensitive: {"p": 2},
-    shoal.models.PAlphaSensitive: {"p": 2, "alpha": 1},
-    shoal.models.PPlusAlphaSensitive: {"p": 2, "alpha": 1},
-    shoal.models.LDiversity: {"l": 2},
-    shoal.models.TCloseness: {"t": 0.5},
-    shoal.models.AlphaK: {"alpha": 0.5, "k": 2},
-    shoal.models.DeltaDisclosure: {"delta": 1},
-    shoal.models.BetaLikeness: {"beta": 1},
-    shoal.models.TrajectoryAnonymity: {"k": 2},
-    shoal.models.Known: {"of": shoal.models.KAnonymity(2), "known": 1},
-    KnowsColumns: {"of": shoal.models.KAnonymity(2), "columns": ("a",)},
-    shoal.models.KeySet: {"columns": ("a",), "k": 2},
-    shoal.budget.methods.PopulationGrid: {"k": 2, "ledger": "a.ledger", "levels": {"a": 1}, "universe": 1000},
-    shoal.budget.methods.SampledGrid: {"k": 2, "ledger": "a.ledger", "levels": {"a": 1}, "beta": "1/4", "bound": 2},
-}
-VALIDATED |= {method: {} for method in METHODS.values() if method not in VALIDATED}
-
 ANYTHING = ("frame", "data")
 """Fields for a table of any kind: a table that cannot be read is reported on reading."""
 
@@ -133,8 +74,8 @@ RESULTS = {
     "ByLevel", "ByPattern", "Certificate", "CheckResult", "ColumnLabels", "Comparison", "Condition", "Counts", "Crowds",
     "Dictionary", "Domain", "Draft", "Engine", "Entry", "Explanation", "Exploration", "Format", "FrequencySet", "Grid",
     "Groups",
-    "Guarantee", "Histogram", "Judgement", "Ladder", "MethodFacts", "NumberedPeople", "Opinion", "Options", "Page",
-    "Problem", "Profile", "Release", "ReleaseVerification", "RiskReport",
+    "Guarantee", "Histogram", "Judgement", "Ladder", "Marked", "MethodFacts", "NumberedPeople", "Opinion", "Options",
+    "Page", "Problem", "Profile", "Release", "ReleaseVerification", "RiskReport",
     "Sensitive", "Summary", "Status", "Verdict", "Writing",
 }  # fmt: skip
 """Made by shoal and returned, or internal; never passed to it."""
@@ -244,8 +185,8 @@ def test_numbers_are_exact() -> None:
 
 
 def test_annotations_in_words() -> None:
-    assert describe_annotation(Annotated[Number, Ge(0)]) == "a number of at least 0"
-    assert describe_annotation(tuple[str, ...] | None) == "a list, each item text"
+    assert constraint_of(Annotated[Number, Ge(0)]).words == "a number of at least 0"
+    assert constraint_of(tuple[str, ...] | None).words == "a list, each item text"
 
 
 def test_errors_name_the_section_of_a_plan() -> None:

@@ -23,9 +23,8 @@ from shoal.io.engines.base import DistributedTable, Relation
 from shoal.models import AllOf, Model, scenario_models
 from shoal.models.partial_knowledge import partial_knowledge_models
 from shoal.runtime.progress import Progress, quiet
-from shoal.runtime.validation import Validated
+from shoal.runtime.validation import Validated, changed_fields
 from shoal.schema import Ladder, Schema
-from shoal.schema.hierarchy import changed_fields
 from shoal.table import FrequencySet, Groups, MethodFacts, Recoding
 from shoal.table.method_facts import WarningFacts
 
@@ -48,7 +47,7 @@ class Problem:
     model: AllOf
     seed: int = 0
     progress: Progress = field(default=quiet)
-    schema: Schema = field(default_factory=Schema)
+    schema: Schema = field(default_factory=lambda: Schema({}))
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -34,9 +34,8 @@ from typing_extensions import override
 from shoal.errors import PlanError
 from shoal.models.exact_comparison import align_with_verdict, as_float
 from shoal.models.superset_rules import superset_part
-from shoal.runtime.validation import Validated
+from shoal.runtime.validation import Validated, changed_fields
 from shoal.schema import Domain
-from shoal.schema.hierarchy import changed_fields
 from shoal.table.groups import Groups, Histogram
 from shoal.table.rules import Rule
 

@@ -264,13 +264,6 @@ class KeySet(Validated):
         if any(isinstance(model, PartialKnowledge) for model in self.models):
             raise PlanError("plan.key-set-with-known")
 
-    def to_plan(self) -> dict[str, Any]:
-        """Return the key set as a section of a plan."""
-        own: dict[str, Any] = {} if self.k is None else {"k": self.k}
-        if self.models:
-            own["models"] = [model.to_plan() for model in self.models]
-        return {"columns": list(self.columns), **own}
-
     def require(self, names: Sequence[str]) -> None:
         """Raise if a column is not one of the quasi-identifiers ``names``."""
         for column in self.columns:

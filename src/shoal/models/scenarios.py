@@ -274,16 +274,6 @@ class Scenario(Validated):
         if any(isinstance(model, PartialKnowledge | InScenario) or model.requires_people for model in self.models):
             raise PlanError("scenarios.model-not-possible", scenario=self.name)
 
-    def to_plan(self) -> dict[str, Any]:
-        """Return the scenario as a section of a plan."""
-        section: dict[str, Any] = {"name": self.name, "columns": list(self.columns)}
-        for key, default in (("plus", 0), ("k", None), ("reading", "strict")):
-            if getattr(self, key) != default:
-                section[key] = getattr(self, key)
-        if self.models:
-            section["models"] = [model.to_plan() for model in self.models]
-        return section
-
     def demands(self, general: Sequence[Model]) -> tuple[Model, ...]:
         """Return the models of the crowds: its own, and inherited ones.
 

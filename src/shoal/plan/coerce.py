@@ -13,6 +13,7 @@ from shoal.errors import PlanError
 from shoal.io.engines.base import EngineSettings
 from shoal.methods import METHODS, Method
 from shoal.models import MODELS, Known, Model
+from shoal.runtime.annotations import KeyPath
 from shoal.runtime.validation import build_from_section
 from shoal.schema import Column, Hierarchy, Role
 
@@ -53,8 +54,8 @@ def as_names(given: ColumnsLike | None, what: str = "columns") -> tuple[str, ...
     return names
 
 
-def as_model(given: Model | str | Mapping[str, Any]) -> Model:
-    """Convert to a model.
+def as_model(given: Model | str | Mapping[str, Any], where: KeyPath = ()) -> Model:
+    """Convert to a model; ``where`` are its keys in a plan, for errors.
 
     >>> as_model("p-sensitive p=2"), as_model({"name": "k-anonymity", "k": 3})
     (PSensitive(p=2, column=None), KAnonymity(k=3))
@@ -62,24 +63,26 @@ def as_model(given: Model | str | Mapping[str, Any]) -> Model:
     if isinstance(given, Model):
         return given
     if isinstance(given, str):
-        return parse_model(given)
+        return parse_model(given, where)
     if isinstance(given, Mapping):
-        return build_model(given)
+        return build_model(given, where)
     raise PlanError("models.not-a-model", found=type(given).__name__)
 
 
-def build_model(section: Mapping[str, Any]) -> Model:
+def build_model(section: Mapping[str, Any], where: KeyPath = ()) -> Model:
     """Build a model from its section of a plan.
 
     ``known`` limits the number of columns that the intruder knows.
     """
+    own = {key: value for key, value in section.items() if key != "known"}
+    model = build_from_section(MODELS, own, "model", where)
     if "known" not in section:
-        return build_from_section(MODELS, section, "model")
-    model = build_from_section(MODELS, {key: value for key, value in section.items() if key != "known"}, "model")
+        return model
     try:
         return Known(model, section["known"])
     except PlanError as error:
-        raise PlanError("models.not-usable", model=model.name, reason=error) from None
+        reason = error.at((*where, "known")) if where else error
+        raise PlanError("models.not-usable", model=model.name, reason=reason) from None
 
 
 def as_models(given: ModelsLike | None) -> tuple[Model, ...]:
@@ -91,8 +94,10 @@ def as_models(given: ModelsLike | None) -> tuple[Model, ...]:
     return tuple(map(as_model, given))
 
 
-def as_method(given: MethodLike, suppression: float | None = None) -> Method:
+def as_method(given: MethodLike, suppression: float | None = None, where: KeyPath = ()) -> Method:
     """Convert to a method, with ``suppression`` if given.
+
+    ``where`` are its keys in a plan, for errors.
 
     >>> as_method("full_domain", suppression=0.02).parameters["suppression"]
     0.02
@@ -101,9 +106,9 @@ def as_method(given: MethodLike, suppression: float | None = None) -> Method:
     if isinstance(given, type) and issubclass(given, Method):
         given = given.name
     if isinstance(given, str):
-        return build_from_section(METHODS, {"name": given.strip().lower().replace("_", "-"), **more}, "method")
+        given = {"name": given.strip().lower().replace("_", "-")}
     if isinstance(given, Mapping):
-        return build_from_section(METHODS, {**given, **more}, "method")
+        return build_from_section(METHODS, {**given, **more}, "method", where)
     if not isinstance(given, Method):
         raise PlanError("method.not-a-method", found=type(given).__name__, allowed=", ".join(METHODS))
     if more and not any(part.name == "suppression" for part in fields(given)):
@@ -129,7 +134,7 @@ def as_column(given: ColumnLike) -> Column:
     raise PlanError("columns.not-a-column", found=type(given).__name__)
 
 
-def parse_model(text: str) -> Model:
+def parse_model(text: str, where: KeyPath = ()) -> Model:
     """Parse a model from text such as ``k-anonymity k=5``.
 
     ``l-diversity(l=3, kind=entropy)`` is accepted, too. A column name comes last and may contain any character:
@@ -152,7 +157,7 @@ def parse_model(text: str) -> Model:
         if key in section:
             raise PlanError("models.parameter-twice", model=name, parameter=key)
         section[key] = _value(value)
-    return build_model(section)
+    return build_model(section, where)
 
 
 def _value(text: str) -> int | float | str:

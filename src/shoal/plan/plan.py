@@ -1,43 +1,23 @@
 """The plan of a release, read from TOML or built in Python.
 
-    [source]          path, format, time_zone; for CSV: delimiter, quote, header, encoding, missing, trim, names,
-                      rename, decimal, thousands; for others: sheet, table, query, database, driver, user_missing,
-                      values
-    [columns.NAME]    role, hierarchy, levels, unmatched, categories, order, harmless, missing, pseudonym, exact, shift,
-                      relative_to
-    [[models]]        name and parameters, known
-    [[keys]]          columns, k, models
-    [[scenarios]]     name, columns, plus, k, reading, models
-    together = true
-    [method]          name and parameters
-    [output]          path, overwrite, report, spreadsheet_safe, pseudonym_key; table, database, certificate_file
-    [engine]          memory, threads, name (duckdb, spark), master and options of Spark
-    [recipient]       kind (public, researchers, colleagues), signed
-    [review]          status (draft, reviewed), by, on, of
-    seed = 0
-
-Paths are relative to the plan file. Reading a plan validates everything except what depends on the data; that is
+:class:`Plan` declares the sections of a plan file, the classes of its fields their keys; docs/plan-file.md lists them
+all. Paths are relative to the plan file. Reading a plan validates everything except what depends on the data; that is
 validated when the data is read.
 """
 
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from annotated_types import Ge, Le
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from shoal.errors import HierarchyError, PlanError, ShoalError
+from shoal.errors import PlanError
 from shoal.io.engines.base import EngineSettings, Source
-from shoal.io.formats import STANDARD
-from shoal.io.formats.csv_dialect import CsvFormat
-from shoal.io.formats.urls import address_of, path_or_address, refuse_address
-from shoal.io.publish import certificate_of, report_of
+from shoal.io.formats.urls import path_or_address
 from shoal.methods import METHODS, FullDomain, Method
 from shoal.methods.scenarios import require_scenarios_supported
 from shoal.models import (
@@ -52,18 +32,11 @@ from shoal.models import (
 )
 from shoal.models.by_people import as_people_models
 from shoal.models.partial_knowledge import bind_keys
-from shoal.models.scenarios import Reading, bind_scenarios
-from shoal.plan.coerce import (
-    ColumnLike,
-    MethodLike,
-    ModelsLike,
-    as_column,
-    as_method,
-    as_model,
-    as_models,
-    build_model,
-)
-from shoal.plan.review import Recipient, RecipientKind, Review, digest_of_plan
+from shoal.models.scenarios import bind_scenarios
+from shoal.plan.coerce import ColumnLike, MethodLike, ModelsLike, as_column, as_method, as_model, as_models
+from shoal.plan.output import Output
+from shoal.plan.reader import PlanReader, build_hierarchy, first_error, parse_toml
+from shoal.plan.review import Recipient, Review, digest_of_plan
 from shoal.plan.variables import (
     MISPLACED_VARIABLE_HINT,
     apply_changes,
@@ -73,82 +46,17 @@ from shoal.plan.variables import (
     masked_errors,
 )
 from shoal.render import Displayable, Grid, Summary
-from shoal.runtime.validation import Name, Validated, build_from_section
-from shoal.schema import HIERARCHIES, BaseHierarchy, Categories, Column, Hierarchy, Role, Schema, Shift
-from shoal.schema.columns import Missing, Unmatched
-from shoal.schema.hierarchy import as_text, changed_fields, plan_value
+from shoal.runtime.annotations import Mismatch
+from shoal.runtime.marks import INLINE, NOT_IN_PLAN, ONE_OR_MORE
+from shoal.runtime.validation import Validated, changed_fields, keys_of, plan_value, read_values
+from shoal.schema import Column, Schema, Table
+
+__all__ = ["Output", "Plan", "PlanLike", "as_plan", "build_hierarchy", "plain"]
 
 MAX_SEED = 2**64 - 1
-SOURCE_OPTIONS = ("sheet", "table", "query", "database", "driver", "user_missing", "values")
 
 
-@dataclass(frozen=True)
-class Output(Validated):
-    """Destination of a release, its certificate and its report.
-
-    Attributes
-    ----------
-    path
-        A file. With ``-``, the verified table goes to standard output, without papers. In an object store
-        (``s3://bucket/name.csv``) the certificate is put last, and names the objects.
-    overwrite
-        Whether a release that is there may be replaced.
-    report
-        Whether a report is written.
-    spreadsheet_safe
-        Whether cells of a CSV that a spreadsheet would run as a formula get an apostrophe in front.
-    pseudonym_key
-        The file of the key of the pseudonyms.
-    table
-        The name of the table in a database, or of the sheet in a workbook.
-    database
-        A PostgreSQL server: ``env:NAME``, the environment variable that holds its address, or ``service:NAME``.
-    certificate_file
-        Where the certificate of a release to a database is written as a file, too.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> import shoal
-    >>> shoal.Output(Path("released.csv"), overwrite=True).certificate.name
-    'released.certificate.json'
-    """
-
-    path: Path = STANDARD
-    overwrite: bool = False
-    report: bool = True
-    spreadsheet_safe: bool = False
-    pseudonym_key: Path | None = None
-    table: Name | None = None
-    database: Name | None = None
-    certificate_file: Path | None = None
-    written: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
-    """Texts of the plan before variables were filled in, by key."""
-
-    def __post_init__(self) -> None:
-        if self.database is not None and (self.table is None or self.path != STANDARD):
-            raise PlanError("databases.release-needs-table")
-        if self.certificate_file is not None and self.database is None:
-            raise PlanError("output.certificate-file-without-database")
-        refuse_address(self.path)
-
-    @property
-    def is_standard(self) -> bool:
-        """Return whether the table is written to standard output."""
-        return self.path == STANDARD and self.database is None
-
-    @property
-    def certificate(self) -> Path:
-        """Path of the certificate: released.csv -> released.certificate.json."""
-        return certificate_of(self.path)
-
-    @property
-    def report_path(self) -> Path:
-        """Path of the report: released.csv -> released.report.html."""
-        return report_of(self.path)
-
-
-@dataclass(frozen=True, init=False, repr=False)
+@dataclass(frozen=True, init=False, repr=False, kw_only=True)
 class Plan(Displayable, Validated):
     """Specification of a release: columns, models, method, source and output.
 
@@ -156,29 +64,33 @@ class Plan(Displayable, Validated):
 
     Parameters
     ----------
+    source
+        Where the table is, and how it is written; in Python a path is enough.
     schema, columns
         The columns by name, given as one or the other. Each is a :class:`Column`, a role such as ``"sensitive"``, or
         the hierarchy of a quasi-identifier (:mod:`shoal.hierarchies`).
     models
-        The models that every group must satisfy: models, their texts such as ``"k-anonymity k=5"``, or a single one.
-    method
-        The method that forms the groups: a method or its name, such as ``"mondrian"``; full-domain by default.
-    source, output
-        Location of the table and destination of the release, for :func:`shoal.release`; a path is enough.
-    engine
-        The engine that processes the table, and its memory.
-    seed
-        Seed of the random number generator.
+        What every group must meet: models, their texts such as ``"k-anonymity k=5"``, or a single one.
     keys
         Sets of columns that an intruder knows jointly. If there are any, models apply to each of them instead of to all
         quasi-identifiers.
     scenarios
-        What kinds of intruders know together, with models of their own.
+        What kinds of intruders know together, and what must hold against each of them.
     together
         Whether the models bind all quasi-identifiers together, beside the scenarios; if not, they bind the crowds of
         each scenario instead.
-    recipient, review
-        Who receives the release, and who has read the plan.
+    method
+        How groups are formed: a method or its name, such as ``"mondrian"``; full-domain by default.
+    output
+        Where the release goes; in Python a path is enough.
+    engine
+        Which engine does the work, and how much of the machine it may use.
+    seed
+        Seed of all that is drawn at random.
+    recipient
+        Who receives the release; a draft takes the size of groups from it.
+    review
+        Whether somebody has read the plan, who, when, and what it then said.
 
     Examples
     --------
@@ -189,21 +101,23 @@ class Plan(Displayable, Validated):
     (KAnonymity(k=10),)
     """
 
-    schema: Schema
-    models: tuple[Model, ...]
-    method: Method = field(default_factory=FullDomain)
     source: Source | None = None
-    output: Output | None = None
-    engine: EngineSettings = field(default_factory=EngineSettings)
-    seed: Annotated[int, Ge(0), Le(MAX_SEED)] = 0
+    schema: Annotated[Schema, INLINE]
+    models: Annotated[tuple[Model, ...], ONE_OR_MORE] = ()
     keys: tuple[KeySet, ...] = ()
     scenarios: tuple[Scenario, ...] = ()
     together: bool = True
+    method: Method = field(default_factory=FullDomain)
+    output: Output | None = None
+    engine: EngineSettings = field(default_factory=EngineSettings)
+    seed: Annotated[int, Ge(0), Le(MAX_SEED)] = 0
     recipient: Recipient | None = None
     review: Review | None = None
-    files: tuple[Path, ...] = field(default=(), compare=False, repr=False)
+    files: Annotated[tuple[Path, ...], NOT_IN_PLAN] = field(default=(), compare=False, repr=False)
     """The plan file and the hierarchy files that it names."""
-    written: Mapping[tuple[str, ...], str] = field(default_factory=dict, compare=False, repr=False)
+    written: Annotated[Mapping[tuple[str, ...], str], NOT_IN_PLAN] = field(
+        default_factory=dict, compare=False, repr=False
+    )
     """Texts of the plan before variables were filled in, by location."""
 
     def __init__(
@@ -308,7 +222,7 @@ class Plan(Displayable, Validated):
         """Summarize columns, models, method, source and output."""
         rows = []
         for name, column in self.columns.items():
-            section = _column_section(column)
+            section = column.to_plan()
             role = section.pop("role")
             rows.append((name, role, ", ".join(f"{key} = {_inline(value)}" for key, value in section.items())))
         settings = ", ".join(
@@ -396,13 +310,13 @@ class Plan(Displayable, Validated):
             raise PlanError("plan.not-readable", file=str(path), reason=error.strerror) from None
         except UnicodeDecodeError:
             raise PlanError("plan.not-utf-8", file=str(path)) from None
-        plan = cls.from_dict(apply_changes(_from_toml(text, f"Plan {str(path)!r}"), changes), path.parent)
+        plan = cls.from_dict(apply_changes(parse_toml(text, f"Plan {str(path)!r}"), changes), path.parent)
         return replace(plan, files=(path, *plan.files))
 
     @classmethod
     def from_toml(cls, text: str, folder: Path | None = None) -> Plan:
         """Build a plan from TOML text; paths are relative to ``folder``."""
-        return cls.from_dict(_from_toml(text, "The plan"), folder)
+        return cls.from_dict(parse_toml(text, "The plan"), folder)
 
     def to_toml(self) -> str:
         """Return the plan as the text of a plan file.
@@ -421,7 +335,7 @@ class Plan(Displayable, Validated):
         objects are accepted too.
         """
         folder = folder or Path()
-        document, written = fill_in(_expand_short_forms(document))
+        document, written = fill_in(document)
         with masked_errors(written):
             try:
                 return cls._from_filled(document, written, folder)
@@ -433,35 +347,18 @@ class Plan(Displayable, Validated):
     @classmethod
     def _from_filled(cls, document: Mapping[str, Any], written: Mapping[tuple[str, ...], str], folder: Path) -> Plan:
         try:
-            sections = _Document.model_validate(document)
-        except ValidationError as error:
-            raise _first_fault(error) from None
+            values = read_values(cls, document, (), PlanReader(folder))
+        except Mismatch as error:
+            raise first_error(error.faults) from None
         except RecursionError:
             raise PlanError("plan.nested-too-deeply") from None
-        schema = Schema({name: _column(name, section, folder) for name, section in sections.columns.items()})
-        models = tuple(build_model(section) for section in sections.models)
-        keys = tuple(
-            KeySet(tuple(section.columns), section.k, tuple(build_model(model) for model in section.models))
-            for section in sections.keys
-        )
-        method: Method = FullDomain()
-        if sections.method:
-            method = build_from_section(METHODS, sections.method, "method").located(folder)
-        source = output = None
-        if sections.source is not None:
-            source = replace(sections.source.build(folder), written=_texts_in_section(written, "source"))
-        if sections.output is not None:
-            output = replace(sections.output.build(folder), written=_texts_in_section(written, "output"))
-        settings = EngineSettings(**dict(sections.engine))
-        hierarchies = (section.hierarchy or {} for section in sections.columns.values())
-        files = tuple(folder / given["csv"] for given in hierarchies if "csv" in given)
-        return cls(
-            schema, models, method, source, output, settings, sections.seed, keys, files, written,
-            scenarios=tuple(section.build() for section in sections.scenarios),
-            together=sections.together,
-            recipient=None if sections.recipient is None else Recipient(**dict(sections.recipient)),
-            review=None if sections.review is None else Review(**dict(sections.review)),
-        )  # fmt: skip
+        for section in ("source", "output"):
+            if values.get(section) is not None:
+                texts = {where[1]: text for where, text in written.items() if where[0] == section and len(where) == 2}
+                values[section] = replace(values[section], written=texts)
+        hierarchies = (column.hierarchy for column in values["schema"].columns.values())
+        files = tuple(made.file for made in hierarchies if isinstance(made, Table) and made.file is not None)
+        return cls(**values, files=files, written=written)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as the contents of a plan file.
@@ -469,34 +366,12 @@ class Plan(Displayable, Validated):
         ``Plan.from_dict(plan.to_dict()) == plan``. Default values are omitted. A table in memory cannot be written to a
         file, and is omitted as well.
         """
-        document: dict[str, Any] = {}
-        if self.source is not None and self.source.frame is None:
-            document["source"] = changed_fields(self.source, "frame", "csv", "reading", "written") | changed_fields(
-                self.source.csv, "skip"
-            )
-        document["columns"] = {name: _column_section(column) for name, column in self.schema.columns.items()}
-        document["models"] = [model.to_plan() for model in self.models]
-        if self.keys:
-            document["keys"] = [key.to_plan() for key in self.keys]
-        if self.scenarios:
-            document["scenarios"] = [scenario.to_plan() for scenario in self.scenarios]
-        if not self.together:
-            document["together"] = False
-        document["method"] = self.method.to_plan()
-        if self.output is not None:
-            document["output"] = changed_fields(self.output, "written")
+        in_memory = self.source is not None and self.source.frame is not None
+        made = {"models": [], **changed_fields(self, *["source"] * in_memory), "method": self.method.to_plan()}
         for section, location in (("source", self.source), ("output", self.output)):
-            if location is not None and location.path is not None and "path" in document.get(section, {}):
-                document[section]["path"] = path_or_address(location.path)
-        if settings := changed_fields(self.engine):
-            document["engine"] = settings
-        if self.seed:
-            document["seed"] = self.seed
-        if self.recipient is not None:
-            document["recipient"] = changed_fields(self.recipient)
-        if self.review is not None:
-            document["review"] = changed_fields(self.review)
-        return escaped(document)
+            if location is not None and location.path is not None and "path" in made.get(section, {}):
+                made[section]["path"] = path_or_address(location.path)
+        return escaped({part.key: made[part.key] for part in keys_of(Plan) if part.key in made})
 
     def to_certificate_dict(self) -> dict[str, Any]:
         """Return the plan as published in the certificate.
@@ -527,19 +402,6 @@ class Plan(Displayable, Validated):
         return document
 
 
-def _texts_in_section(written: Mapping[tuple[str, ...], str], section: str) -> dict[str, str]:
-    return {location[1]: text for location, text in written.items() if location[0] == section and len(location) == 2}
-
-
-def _from_toml(text: str, what: str) -> dict[str, Any]:
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise PlanError("plan.not-toml", subject=what, reason=error) from None
-    except (RecursionError, ValueError):  # nested too deeply, or a number of too many digits
-        raise PlanError("plan.toml-too-deep", subject=what) from None
-
-
 def _as_schema(given: object) -> object:
     """Convert columns to a schema; field validation rejects anything else."""
     if not isinstance(given, Mapping):
@@ -554,254 +416,6 @@ def _as_models(given: object) -> object:
     if not isinstance(given, list | tuple):
         return given
     return tuple(as_model(model) if isinstance(model, str | Mapping) else model for model in given)
-
-
-def _expand_short_forms(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Expand every short form in the contents of a plan file.
-
-    Anything that is not a short form stays as it is.
-    """
-    written = dict(document)
-    columns, models, method = (written.get(key) for key in ("columns", "models", "method"))
-    if isinstance(columns, Mapping):
-        short = (str, Column, Hierarchy)
-        written["columns"] = {
-            name: _column_section(as_column(column)) if isinstance(column, short) else column
-            for name, column in columns.items()
-        }
-    if isinstance(models, str | Model):
-        models = [models]
-    if isinstance(models, list | tuple):
-        written["models"] = [as_model(m).to_plan() if isinstance(m, str | Model) else m for m in models]
-    if isinstance(method, str | Method) or (isinstance(method, type) and issubclass(method, Method)):
-        written["method"] = {"name": method} if isinstance(method, str) else as_method(method).to_plan()
-    return written
-
-
-def resolve_path(path: str, folder: Path) -> Path:
-    """Resolve a path of a plan against the plan's folder.
-
-    ``-`` is standard input or output; ``s3://...`` is the address of an object store and stays as it is.
-    """
-    refuse_address(Path(path))
-    if path == str(STANDARD):
-        return STANDARD
-    return folder / path if address_of(Path(path)) is None else Path(path)
-
-
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
-
-
-class _Source(_Section):
-    path: str | None = Field(None, min_length=1)
-    format: str | None = None
-    delimiter: str | None = Field(None, min_length=1, max_length=1)
-    quote: str | None = Field(None, min_length=1, max_length=1)
-    header: bool | None = None
-    encoding: str | None = None
-    missing: list[str] = []
-    trim: bool = False
-    names: list[str] = []
-    rename: bool = False
-    decimal: Literal[".", ","] | None = None
-    thousands: Literal[".", ",", " ", "'"] | None = None
-    time_zone: str = "UTC"
-    sheet: str | int | None = None
-    table: str | None = None
-    query: str | None = None
-    database: str | None = None
-    driver: str | None = None
-    user_missing: Literal["missing", "keep"] = "missing"
-    values: Literal["codes", "labels"] = "codes"
-
-    def build(self, folder: Path) -> Source:
-        form = CsvFormat(
-            self.delimiter,
-            self.quote,
-            self.header,
-            self.encoding,
-            tuple(self.missing),
-            self.trim,
-            tuple(self.names),
-            rename=self.rename,
-            decimal=self.decimal,
-            thousands=self.thousands,
-        )
-        options = {key: getattr(self, key) for key in SOURCE_OPTIONS}
-        if self.path is None and self.database is None:
-            raise PlanError("plan.no-source-path")
-        path = None if self.path is None else resolve_path(self.path, folder)
-        return Source(path, None, form, self.format, self.time_zone, **options)
-
-
-class _Column(_Section):
-    role: Role
-    hierarchy: dict[str, Any] | None = None
-    categories: list[list[Any]] | None = None
-    category_names: list[str] | None = None
-    order: list[Any] | None = None
-    publish: Literal["values", "categories", "both"] = "values"
-    pseudonym: bool = False
-    exact: bool = False
-    shift: dict[str, Any] | None = None
-    relative_to: Literal["first"] | None = None
-    levels: int | None = Field(None, ge=1, strict=True)
-    unmatched: Unmatched = "error"
-    harmless: list[Any] = []
-    missing: Missing = "unknown"
-    known_to_others: bool = True
-
-
-class _Output(_Section):
-    path: str | None = None
-    overwrite: bool = False
-    report: bool = True
-    spreadsheet_safe: bool = False
-    pseudonym_key: str | None = Field(None, min_length=1)
-    table: str | None = Field(None, min_length=1)
-    database: str | None = Field(None, min_length=1)
-    certificate_file: str | None = Field(None, min_length=1)
-
-    def build(self, folder: Path) -> Output:
-        key = None if self.pseudonym_key is None else folder / self.pseudonym_key
-        certificate_file = None if self.certificate_file is None else folder / self.certificate_file
-        if self.path is None and self.database is None:
-            raise PlanError("plan.no-output-path")
-        path = STANDARD if self.path is None else resolve_path(self.path, folder)
-        return Output(
-            path, self.overwrite, self.report, self.spreadsheet_safe, key, self.table, self.database, certificate_file
-        )
-
-
-class _Engine(_Section):
-    memory: str | None = None
-    threads: int | None = Field(None, ge=1)
-    name: str | None = None
-    master: str | None = Field(None, min_length=1)
-    options: dict[str, str] = {}
-
-
-class _Key(_Section):
-    columns: list[str]
-    k: int | None = Field(None, strict=True)
-    models: list[dict[str, Any]] = []
-
-
-class _Scenario(_Section):
-    name: str
-    columns: list[str] = []
-    plus: int = Field(0, strict=True)
-    k: int | None = Field(None, strict=True)
-    models: list[dict[str, Any]] = []
-    reading: Reading = "strict"
-
-    def build(self) -> Scenario:
-        models = tuple(build_model(model) for model in self.models)
-        return Scenario(self.name, tuple(self.columns), self.plus, self.k, models, self.reading)
-
-
-class _Recipient(_Section):
-    kind: RecipientKind
-    signed: bool = False
-
-
-class _Review(_Section):
-    status: Literal["draft", "reviewed"]
-    by: str | None = Field(None, min_length=1)
-    on: str | None = Field(None, min_length=1)
-    of: str | None = Field(None, min_length=1)
-
-
-class _Document(_Section):
-    source: _Source | None = None
-    columns: dict[str, _Column]
-    models: list[dict[str, Any]] = []
-    keys: list[_Key] = []
-    scenarios: list[_Scenario] = []
-    together: bool = True
-    method: dict[str, Any] | None = None
-    output: _Output | None = None
-    engine: _Engine = Field(default_factory=lambda: _Engine.model_validate({}))
-    seed: int = Field(0, strict=True)
-    recipient: _Recipient | None = None
-    review: _Review | None = None
-
-
-def _first_fault(error: ValidationError) -> PlanError:
-    """Return the first of a plan's faults, with the number of all."""
-    fault = error.errors(include_url=False, include_input=False)[0]
-    where = tuple(str(part) for part in fault["loc"])
-    count = error.error_count()
-    more = PlanError("plan.several-faults", faults=count) if count > 1 else ""
-    if fault["type"] == "extra_forbidden":
-        return PlanError("plan.unknown-key", where=where, key=".".join(where), more=more)
-    if fault["type"] == "missing":
-        return PlanError("plan.lacks-key", where=where, key=".".join(where), more=more)
-    return PlanError("plan.unusable-key", where=where, key=".".join(where), reason=fault["msg"], more=more)
-
-
-def _column(name: str, section: _Column, folder: Path) -> Column:
-    hierarchy = None if section.hierarchy is None else build_hierarchy(section.hierarchy, name, folder)
-    order = None if section.order is None else tuple(map(as_text, section.order))
-    try:
-        categories = None
-        if section.categories is not None:
-            classes = tuple(tuple(map(as_text, values)) for values in section.categories)
-            categories = Categories(classes, None if section.category_names is None else tuple(section.category_names))
-        shift = None if section.shift is None else _shift(section.shift)
-        return Column(
-            section.role, hierarchy, categories, order, section.publish, section.pseudonym, section.exact, shift,
-            section.relative_to, section.levels, section.unmatched, tuple(map(as_text, section.harmless)),
-            section.missing, section.known_to_others,
-        )  # fmt: skip
-    except PlanError as error:
-        raise PlanError("columns.not-usable", column=name, reason=error) from None
-
-
-def _shift(section: Mapping[str, Any]) -> Shift:
-    if set(section) - {"days", "per"} or "days" not in section:
-        raise PlanError("columns.shift-badly-written")
-    return Shift(**section)
-
-
-def build_hierarchy(document: Mapping[str, Any], name: str, folder: Path) -> Hierarchy:
-    """Build a hierarchy from its entry such as ``{ intervals = [5, 10] }``."""
-    found = [key for key in HIERARCHIES if key in document]
-    if len(found) != 1:
-        raise PlanError(
-            "hierarchies.not-exactly-one-kind",
-            column=name,
-            allowed=", ".join(HIERARCHIES),
-            found=", ".join(found) or "none of them",
-        )
-    kind = HIERARCHIES[found[0]]
-    options = {key: value for key, value in document.items() if key != found[0]}
-    if unknown := set(options) - set(kind.options):
-        raise PlanError("hierarchies.unknown-key", column=name, found=sorted(unknown)[0], kind=found[0])
-    try:
-        return kind.from_plan(found[0], document[found[0]], options, folder)
-    except HierarchyError as error:
-        raise HierarchyError("hierarchies.not-usable", column=name, reason=error) from None
-    except ShoalError:
-        raise
-    except Exception:  # whatever failed, the entry is not a valid hierarchy
-        raise PlanError("hierarchies.badly-written", kind=found[0], column=name, example=kind.example) from None
-
-
-def _drop_none(section: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in section.items() if value is not None}
-
-
-def _column_section(column: Column) -> dict[str, Any]:
-    section = changed_fields(column, "hierarchy", "categories")
-    if column.hierarchy is not None:
-        made = column.hierarchy  # a plan cannot express every third-party hierarchy
-        section["hierarchy"] = made.to_plan() if isinstance(made, BaseHierarchy) else {"kind": type(made).__name__}
-    if column.categories is not None:
-        section["categories"] = [list(values) for values in column.categories.classes]
-        section |= _drop_none({"category_names": plan_value(column.categories.names)})
-    return section | {"role": str(column.role)}
 
 
 def _inline(value: Any) -> str:

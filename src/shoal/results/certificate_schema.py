@@ -10,9 +10,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from shoal.plan.json_schema import DIALECT, field_descriptions
+from shoal.plan.json_schema import DIALECT
 from shoal.results import certificate
 from shoal.results.certificate import Certificate
+from shoal.runtime.validation import field_descriptions
 
 FILE = Path(__file__).with_name("certificate.schema.json")
 

@@ -18,7 +18,6 @@ from shoal.models import AllOf
 from shoal.plan.plan import Plan, plain
 from shoal.results.certificate import PublicColumn, PublicShift, StatedPlan
 from shoal.schema import Column, Hierarchy, Role, Schema
-from shoal.schema.hierarchy import changed_fields
 from shoal.schema.tree_hierarchies import declared_paths
 
 PUBLIC_SETTINGS = ("suppression", "missing", "patterns")
@@ -84,7 +83,7 @@ def public_plan(plan: Plan) -> PublicPlan:
     if not plan.together:
         document["together"] = False
     if plan.recipient is not None:
-        document["recipient"] = changed_fields(plan.recipient)
+        document["recipient"] = plan.recipient.to_plan()
     if method.reveals_source:  # a method under a budget cannot be named without its ledger
         document["method"] = {"name": method.name, **settings}
     overlapping = isinstance(method, AntiUnification) and method.patterns == "overlapping"

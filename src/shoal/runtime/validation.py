@@ -1,93 +1,74 @@
-"""Validation of dataclass fields by their annotations.
+"""Declarations: validated dataclasses, read from and written to plans.
 
 A dataclass that derives from :class:`Validated` has all its fields checked and converted before its own
 ``__post_init__`` runs. That method then only states conditions on several fields. No field can be left out: the
-annotation is the rule, and its bounds are data that can be read back:
-
-    k: Annotated[int, Ge(2)]
-    alpha: Annotated[Number, Gt(0), Le(1)]
-    missing: Literal["strict", "loose"]
-    weights: Mapping[str, Weight]
-
-Conversions: text to an enum or a path, a list to a tuple, a mapping to a new dictionary. Not converted: text to a
-number, a truth value to a number, anything to text. A number must be finite and of a size that can be computed with,
-unless the annotation says otherwise. Pydantic does the work; it is loaded when the first object is made.
+annotation is the rule (:mod:`shoal.runtime.annotations`), the docstring describes it, the default is the default of the
+plan. From them come reading a section of a plan (:func:`read_section`), writing it (:meth:`Validated.to_plan`), its
+JSON schema and its documentation (:func:`keys_of`).
 """
 
 from __future__ import annotations
 
 import difflib
 import functools
-import math
-import types
+import inspect
+import re
 import typing
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields
-from decimal import Decimal
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, fields, replace
 from enum import Enum
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, TypeVar, Union, get_args, get_origin
-
-from annotated_types import Ge, Gt, Le, Lt, MaxLen, MinLen
+from typing import Any, ClassVar, TypeVar
 
 from shoal.errors import InputError, PlanError, ShoalError
+from shoal.runtime.annotations import (
+    Constraint,
+    Fault,
+    KeyPath,
+    Mismatch,
+    Reader,
+    constraint_of,
+    convert_parts,
+    describe_value,
+)
+from shoal.runtime.marks import (
+    ALLOW_INFINITE,
+    EXACT,
+    INLINE,
+    MAX_EXPONENT,
+    MAX_INTEGER,
+    NOT_IN_PLAN,
+    Key,
+    Name,
+    Number,
+    Seconds,
+    Share,
+    Weight,
+    exact_number,
+)
 
-MAX_INTEGER = 2**53 - 1
-"""The largest integer by default: beyond it floats no longer distinguish neighbours."""
+__all__ = [
+    "ALLOW_INFINITE",
+    "EXACT",
+    "MAX_EXPONENT",
+    "MAX_INTEGER",
+    "Name",
+    "Number",
+    "Seconds",
+    "Share",
+    "Validated",
+    "Weight",
+    "build_from_section",
+    "changed_fields",
+    "exact_number",
+    "keys_of",
+    "plan_value",
+    "read_section",
+]
 
-MAX_EXPONENT = 300
-"""Numbers beyond 10**300 or below 10**-300 are rejected: exact arithmetic on 1e999999999 would not end."""
-
-MAX_VALUE_CHARACTERS_IN_MESSAGE = 60
-
-
-@dataclass(frozen=True)
-class _Marker:
-    """Marker in an annotation that no library defines."""
-
-    word: str
-
-
-EXACT = _Marker("exact")
-"""A number that is compared exactly: it may be text such as "4/3", and stays as the user wrote it."""
-
-ALLOW_INFINITE = _Marker("open")
-"""A number that may be infinite."""
-
-Number = Annotated[int | float | str | Fraction | Decimal, EXACT]
-Share = Annotated[float, Ge(0), Le(1)]
-Weight = Annotated[float, Ge(1e-9), Le(1e9)]
-Seconds = Annotated[float, Gt(0), Le(1e9)]
-Name = Annotated[str, MinLen(1)]
-
-
-def exact_number(number: object) -> Fraction:
-    """Return the number as the user wrote it, as an exact fraction.
-
-    0.1 is one tenth, not the nearest float. Raises ValueError if the value is not a number.
-    """
-    if isinstance(number, bool) or not isinstance(number, int | float | str | Fraction | Decimal):
-        raise ValueError("not a number")
-    if isinstance(number, float | Decimal) and not math.isfinite(number):
-        raise ValueError("not finite")
-    if isinstance(number, str | float | Decimal):
-        text = str(number).strip()
-        if len(text) > 2 * MAX_EXPONENT:
-            raise ValueError("too long")
-        power = text.lower().rpartition("e")[2] if "e" in text.lower() else "0"
-        if abs(int(power)) > MAX_EXPONENT:
-            raise ValueError("too large or too small")
-        try:
-            number = Fraction(text)
-        except ZeroDivisionError:
-            raise ValueError("a division by zero") from None
-    found = Fraction(number)
-    limit = 10**MAX_EXPONENT
-    if abs(found) > limit or found.denominator > limit:
-        raise ValueError("too large or too small")
-    return found
+Made = TypeVar("Made")
 
 
 class Validated:
@@ -114,215 +95,143 @@ class Validated:
     def __post_init__(self) -> None:
         _convert(self)
 
+    def to_plan(self) -> Any:
+        """Return the object as a section of a plan, without defaults."""
+        return changed_fields(self)
+
 
 def _convert(made: Validated) -> None:
-    for name, (adapter, expected) in _rules(type(made)).items():  # type: ignore[arg-type]
-        value = getattr(made, name)
+    for part in _declared(type(made)):  # type: ignore[arg-type]
+        value = getattr(made, part.field)
         try:
-            converted = adapter.validate_python(value)
-        except ShoalError:
-            raise
-        except Exception as error:  # whatever a strange object raises, it does not match
-            found = f"{_describe_value(value)}{_entry(value, error)}"
-            raise made.fault("plan.parameter-not-valid", parameter=name, expected=expected, found=found) from None
-        object.__setattr__(made, name, converted)
+            converted = part.constraint.convert(value)
+        except Mismatch as error:
+            inside = error.faults[0].where
+            entry = f" whose entry {describe_value(inside[0])} is not" if inside and isinstance(value, Mapping) else ""
+            found = f"{describe_value(value)}{entry}"
+            raise made.fault(
+                "plan.parameter-not-valid", parameter=part.field, expected=part.constraint.words, found=found
+            ) from None
+        object.__setattr__(made, part.field, converted)
 
 
-def _entry(value: object, error: Exception) -> str:
-    """Return which entry of a mapping is wrong, by its key."""
-    if not isinstance(value, Mapping) or not hasattr(error, "errors"):
-        return ""
-    locations = {location for fault in error.errors(include_input=False) for location in fault["loc"]}
-    wrong = [key for key in value if key in locations]
-    return f" whose entry {_describe_value(wrong[0])} is not" if wrong else ""
+# -- declarations ---------------------------------------------------------------------------------------------------
 
 
-def _describe_value(value: object) -> str:
-    """Return a value for a message: short text, a number, or only its type."""
-    if value is None or isinstance(value, bool | int | float | str):
-        try:
-            text = repr(value)
-        except ValueError:  # more digits than Python converts
-            return "a number of too many digits"
-        return (
-            text if len(text) <= MAX_VALUE_CHARACTERS_IN_MESSAGE else f"{text[: MAX_VALUE_CHARACTERS_IN_MESSAGE - 1]}…"
-        )
-    if isinstance(value, list | tuple | set | frozenset):
-        return f"a list of {len(value)}"
-    return "a table" if isinstance(value, Mapping) else f"an object of kind {type(value).__name__}"
+@dataclass(frozen=True)
+class DeclaredKey:
+    """A declared field: its key in a plan, its rule, default and description.
+
+    ``field`` is the field of its class; ``default`` is MISSING if the key must be given.
+    """
+
+    key: str
+    field: str
+    constraint: Constraint
+    default: Any
+    description: str
+
+    @property
+    def required(self) -> bool:
+        """Return whether the key must be given."""
+        return self.default is MISSING
+
+    @property
+    def inline(self) -> type | None:
+        """The class of an object with its keys in the section of the owner."""
+        return self.constraint.kinds[0] if INLINE in self.constraint.marks else None
 
 
 @functools.cache
-def _rules(kind: type) -> dict[str, tuple[Any, str]]:
-    """Return for each field its Pydantic adapter and its rule in words."""
-    from pydantic import TypeAdapter
-
+def _declared(kind: type) -> tuple[DeclaredKey, ...]:
+    """Return the declared fields of a class."""
     hints = typing.get_type_hints(kind, include_extras=True)
-    return {
-        part.name: (TypeAdapter(_strict(hints[part.name])), describe_annotation(hints[part.name]))
-        for part in fields(kind)
-    }
+    described = field_descriptions(kind)
+    found = []
+    for part in fields(kind):
+        rule = constraint_of(hints[part.name])
+        key = next((mark.word for mark in rule.marks if isinstance(mark, Key)), part.name)
+        default = part.default if part.default_factory is MISSING else part.default_factory()
+        found.append(DeclaredKey(key, part.name, rule, default, described.get(part.name, "")))
+    return tuple(found)
 
 
-# -- annotations for Pydantic ---------------------------------------------------------------------------------------
+def keys_of(kind: type) -> tuple[DeclaredKey, ...]:
+    """Return all keys of the section of a class, with those of inline objects."""
+    found: list[DeclaredKey] = []
+    for part in _declared(kind):
+        if part.inline is not None:
+            default = MISSING if part.required else None  # an object that is optional has no key that is not
+            found += [replace(key, default=default) if key.required else key for key in keys_of(part.inline)]
+        elif NOT_IN_PLAN not in part.constraint.marks:
+            found.append(part)
+    return tuple(found)
 
 
-def _strict(hint: Any, bounds: tuple[Any, ...] = ()) -> Any:
-    """Return an annotation for Pydantic without implicit conversions.
+def field_descriptions(kind: type) -> dict[str, str]:
+    """Return the description of each field from the docstrings of a class.
 
-    Numbers must be finite and within bounds.
+    Docstrings of base classes count, too.
     """
-    from pydantic import AfterValidator, BeforeValidator, Strict
-
-    origin, inner = get_origin(hint), get_args(hint)
-    if origin is Annotated:
-        return _strict(inner[0], (*bounds, *inner[1:]))
-    if hint is Any or hint is None or hint is type(None) or origin is Literal:
-        return hint
-    if EXACT in bounds:
-        return Annotated[Any, AfterValidator(functools.partial(_as_written, bounds=bounds))]
-    if origin in (Union, types.UnionType):
-        return Union[tuple(_strict(part, bounds) for part in inner)]  # noqa: UP007 - the parts are not known here
-    if origin is tuple:
-        parts = tuple(part if part is Ellipsis else _strict(part) for part in inner)
-        return Annotated[tuple[parts], BeforeValidator(_as_list), *bounds]  # type: ignore[valid-type]
-    if origin is not None and issubclass(origin, Mapping):
-        return Annotated[dict[_strict(inner[0]), _strict(inner[1])], BeforeValidator(_as_table), *bounds]  # type: ignore[misc]
-    if hint in (int, float):
-        return Annotated[Any, AfterValidator(functools.partial(_as_number, kind=hint, bounds=bounds))]
-    if hint is Path:
-        return Annotated[Any, AfterValidator(_as_path)]
-    if hint in (bool, str):
-        return Annotated[hint, Strict(), *bounds]
-    if isinstance(hint, type) and issubclass(hint, Enum):
-        return hint
-    return Annotated[Any, AfterValidator(functools.partial(_as_object, kind=hint))]
+    found: dict[str, str] = {}
+    for base in (base for base in reversed(kind.__mro__) if "__doc__" in vars(base)):
+        doc = inspect.cleandoc(base.__doc__ or "")
+        for listed in re.findall(r"^(?:Parameters|Attributes)\n-+\n(.*?)(?=\n\n\w+\n-+\n|\Z)", doc, re.M | re.S):
+            for names, text in re.findall(r"^(\w.*)\n((?: +.*(?:\n|\Z)|\n)+)", listed, re.M):
+                text = re.sub(r":\w+:`~?(?:\w+\.)*(\w+)`", r"`\1`", text)
+                found |= dict.fromkeys(names.split(", "), " ".join(text.replace("``", "`").split()))
+    return found
 
 
-def _as_number(value: object, kind: type, bounds: tuple[Any, ...]) -> int | float:
-    """Return a number of this kind; NumPy numbers become plain ones."""
-    if isinstance(value, bool | str | bytes | Fraction | Decimal):
-        raise ValueError("not a number")
-    if hasattr(value, "__index__"):
-        value = value.__index__()
-    elif kind is float and isinstance(value, float):
-        value = float(value)
-    if not isinstance(value, kind | int):  # type: ignore[arg-type, unused-ignore]
-        raise ValueError("another kind of number")
-    assert isinstance(value, int | float)
-    if ALLOW_INFINITE not in bounds:
-        largest = MAX_INTEGER if isinstance(value, int) and kind is int else 10**MAX_EXPONENT
-        stated: list[Any] = [bound.le for bound in bounds if isinstance(bound, Le)]
-        limit = max([largest, *stated])
-        if not -limit <= value <= limit:  # also false for NaN
-            raise ValueError("not a number that can be computed with")
-    elif math.isnan(value):
-        raise ValueError("not a number")
-    _check_bounds(value, bounds)
-    return value
+# -- from a plan ----------------------------------------------------------------------------------------------------
 
 
-def _as_written(value: object, bounds: tuple[Any, ...]) -> int | float | Fraction:
-    """Return an exact number: integers and floats as is, else a fraction."""
-    number = exact_number(value)
-    _check_bounds(number, bounds)
-    if isinstance(value, int | float):
-        return value
-    return number
+def read_section(kind: type[Made], section: object, where: KeyPath, reader: Reader) -> Made:
+    """Build an object from a section of a plan.
 
-
-def _check_bounds(number: Any, bounds: tuple[Any, ...]) -> None:
-    for bound in bounds:
-        if (
-            (isinstance(bound, Ge) and not number >= bound.ge)
-            or (isinstance(bound, Gt) and not number > bound.gt)
-            or (isinstance(bound, Le) and not number <= bound.le)
-            or (isinstance(bound, Lt) and not number < bound.lt)
-        ):
-            raise ValueError("out of bounds")
-
-
-def _as_list(value: object) -> object:
-    if not isinstance(value, list | tuple):  # a set has no order, and text is no list of characters
-        raise ValueError("not a list")
-    return tuple(value)
-
-
-def _as_table(value: object) -> object:
-    if not isinstance(value, Mapping):
-        raise ValueError("not a table")
-    return dict(value)
-
-
-def _as_object(value: object, kind: type) -> object:
-    if not isinstance(value, kind):
-        raise ValueError("another kind of object")
-    return value
-
-
-def _as_path(value: object) -> Path:
-    if not isinstance(value, str | Path) or not str(value) or "\0" in str(value):
-        raise ValueError("not a path")
-    return Path(value)
-
-
-# -- annotations in words -------------------------------------------------------------------------------------------
-
-
-def describe_annotation(hint: Any, bounds: tuple[Any, ...] = ()) -> str:
-    """Return in words which values an annotation allows.
-
-    >>> describe_annotation(Annotated[int, Ge(2)]), describe_annotation(Share)
-    ('a whole number of at least 2', 'a number from 0 to 1')
-    >>> describe_annotation(Literal["strict", "loose"])
-    'strict or loose'
+    Raises :class:`Mismatch` with all faults of the section.
     """
-    origin, inner = get_origin(hint), get_args(hint)
-    if origin is Annotated:
-        return describe_annotation(inner[0], (*bounds, *inner[1:]))
-    if EXACT in bounds:
-        return f"a number{_limits(bounds)}"
-    if origin in (Union, types.UnionType):
-        parts = dict.fromkeys(describe_annotation(part, bounds) for part in inner if part is not type(None))
-        return ", or ".join(parts)
-    if origin is Literal:
-        return _one_of(tuple(map(str, inner)))
-    if origin is tuple:
-        kinds = [describe_annotation(part) for part in inner if part is not Ellipsis]
-        return f"a list of {len(kinds)}" if Ellipsis not in inner else f"a list, each item {kinds[0]}"
-    if origin is not None and issubclass(origin, Mapping):
-        return f"a table by name, each entry {describe_annotation(inner[1])}"
-    if hint in (int, float):
-        return f"{'a whole number' if hint is int else 'a number'}{_limits(bounds)}"
-    if isinstance(hint, type) and issubclass(hint, Enum):
-        return _one_of(tuple(str(member.value) for member in hint))
-    if hint is str and MaxLen(1) in bounds:
-        return "text of one character"
-    plain = {bool: "true or false", str: "text", Path: "a path"}
-    return plain.get(hint, f"an object of kind {getattr(hint, '__name__', hint)}")
+    values = read_values(kind, section, where, reader)
+    try:
+        return kind(**values)
+    except ShoalError as error:
+        raise Mismatch(Fault(where, "refused", error=locate_error(error, where))) from None
 
 
-def _limits(bounds: Sequence[Any]) -> str:
-    low = [bound.ge for bound in bounds if isinstance(bound, Ge)]
-    above = [bound.gt for bound in bounds if isinstance(bound, Gt)]
-    high = [bound.le for bound in bounds if isinstance(bound, Le)]
-    if low and high:
-        return f" from {low[0]} to {high[0]}"
-    words = [f"of at least {low[0]}"] if low else [f"above {above[0]}"] if above else []
-    words += [f"at most {high[0]}"] if high else []
-    return f" {' and '.join(words)}" if words else ""
+def read_values(kind: type, section: object, where: KeyPath, reader: Reader) -> dict[str, Any]:
+    """Read the fields of a class from a section of a plan; None is not given."""
+    if not isinstance(section, Mapping):
+        raise Mismatch(Fault(where, "wrong", "a table", describe_value(section)))
+    given = {str(key): value for key, value in section.items() if value is not None}
+    known = {part.key for part in keys_of(kind)}
+    values: dict[str, Any] = {}
+    faults: list[Fault] = []
+    for part in _declared(kind):
+        try:
+            if NOT_IN_PLAN in part.constraint.marks:
+                continue
+            if part.inline is not None:
+                keys = [key for key in keys_of(part.inline) if key.key in given]
+                if part.required or (keys and all(key in keys for key in keys_of(part.inline) if key.required)):
+                    inner = {key.key: given[key.key] for key in keys}
+                    values[part.field] = read_section(part.inline, inner, where, reader)
+                else:
+                    convert_parts([(key.key, key.constraint, given[key.key]) for key in keys], where, reader)
+            elif part.key in given:
+                values[part.field] = part.constraint.convert(given[part.key], (*where, part.key), reader)
+            elif part.required:
+                faults.append(Fault((*where, part.key), "lacking"))
+        except Mismatch as error:
+            faults += error.faults
+    faults += [Fault((*where, key), "unknown", ", ".join(known) or "none") for key in given if key not in known]
+    if faults:
+        raise Mismatch(*faults)
+    return values
 
 
-def _one_of(words: tuple[str, ...]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
-
-
-# -- from a plan's section ------------------------------------------------------------------------------------------
-
-Made = TypeVar("Made")
-
-
-def build_from_section(known: Mapping[str, type[Made]], section: Mapping[str, Any], what: str) -> Made:
+def build_from_section(
+    known: Mapping[str, type[Made]], section: Mapping[str, Any], what: str, where: KeyPath = ()
+) -> Made:
     """Build an object from a section of a plan.
 
     The section must have a known name and only parameters of its class.
@@ -332,7 +241,7 @@ def build_from_section(known: Mapping[str, type[Made]], section: Mapping[str, An
     if not isinstance(name, str) or name not in known:
         close = difflib.get_close_matches(name, known, 1) if isinstance(name, str) else []
         hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}."
-        raise PlanError("plan.unknown-name", kind=what, found=_describe_value(name), hint=hint)
+        raise PlanError("plan.unknown-name", where=(*where, "name"), kind=what, found=describe_value(name), hint=hint)
     for key in getattr(known[name], "removed_parameters", ()):
         if key in given:
             del given[key]
@@ -341,16 +250,61 @@ def build_from_section(known: Mapping[str, type[Made]], section: Mapping[str, An
                 DeprecationWarning,
                 stacklevel=2,
             )
-    parts = {part.name: part for part in fields(known[name])}  # type: ignore[arg-type]
+    parts = {part.key: part for part in keys_of(known[name])}
     for key in given:
         if key not in parts:
             raise PlanError(
-                "plan.unknown-parameter", kind=what, name=name, parameter=key, allowed=", ".join(parts) or "none"
+                "plan.unknown-parameter",
+                where=(*where, key),
+                kind=what,
+                name=name,
+                parameter=key,
+                allowed=", ".join(parts) or "none",
             )
     for key, part in parts.items():
-        if key not in given and part.default is MISSING and part.default_factory is MISSING:
-            raise PlanError("plan.parameter-missing", kind=what, name=name, parameter=key)
+        if key not in given and part.required:
+            raise PlanError("plan.parameter-missing", where=(*where, key), kind=what, name=name, parameter=key)
     try:
         return known[name](**given)
     except PlanError as error:
-        raise type(error)(f"The {what} {name!r}: {error}") from None
+        raise type(error)("plan.part-not-usable", kind=what, name=name, reason=locate_error(error, where)) from None
+
+
+def locate_error(error: ShoalError, where: KeyPath) -> ShoalError:
+    """Return the error of an object with the keys of the object in a plan."""
+    parameter = (str(error.arguments["parameter"]),) if error.code == "plan.parameter-not-valid" else ()
+    return error.at((*where, *parameter)) if where else error
+
+
+# -- to a plan ------------------------------------------------------------------------------------------------------
+
+
+def changed_fields(made: Any, *silent: str) -> dict[str, Any]:
+    """Return the keys of an object that differ from their defaults.
+
+    The values are in the form of TOML.
+    """
+    section: dict[str, Any] = {}
+    for part in _declared(type(made)):  # type: ignore[arg-type]
+        value = getattr(made, part.field)
+        if part.field in silent or NOT_IN_PLAN in part.constraint.marks:
+            continue
+        if part.inline is not None:
+            section |= {} if value is None else changed_fields(value)
+        elif value != part.default or type(value) is not type(part.default):
+            section[part.key] = plan_value(value)
+    return section
+
+
+def plan_value(value: Any) -> Any:
+    """Return a field in the form of TOML.
+
+    An object with ``to_plan`` converts itself.
+    """
+    if hasattr(value, "to_plan"):
+        return value.to_plan()
+    if isinstance(value, Fraction | Path | Enum):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {key: plan_value(item) for key, item in value.items()}
+    return [plan_value(item) for item in value] if isinstance(value, tuple) else value

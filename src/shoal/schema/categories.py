@@ -12,12 +12,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import PlanError
 from shoal.formatting import counted
+from shoal.runtime.marks import CellText, Key
 from shoal.runtime.validation import Validated
 from shoal.schema.spelling import identity_key
 
@@ -28,6 +30,15 @@ class Categories(Validated):
 
     Every value is in exactly one class.
 
+    Attributes
+    ----------
+    classes
+        Classes of sensitive values of similar sensitivity, the most sensitive first.
+    names
+        What the categories are called, one name for each.
+
+    Examples
+    --------
     >>> health = Categories((("HIV", "Cancer"), ("Phthisis",), ("Asthma",), ("Flu",)))
     >>> health.distance("Cancer", "Flu"), health.distance("Phthisis", "Asthma")
     (Fraction(1, 1), Fraction(1, 3))
@@ -35,8 +46,8 @@ class Categories(Validated):
     Fraction(2, 1)
     """
 
-    classes: tuple[tuple[str, ...], ...]
-    names: tuple[str, ...] | None = None
+    classes: Annotated[tuple[tuple[CellText, ...], ...], Key("categories")]
+    names: Annotated[tuple[str, ...] | None, Key("category_names")] = None
 
     def __post_init__(self) -> None:
         if len(self.classes) < 2 or not all(self.classes):

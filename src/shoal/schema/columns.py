@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 from annotated_types import Ge, Le
+from typing_extensions import override
 
 from shoal.errors import HierarchyError, PlanError
 from shoal.formatting import counted
-from shoal.runtime.validation import Name, Validated
+from shoal.runtime.marks import INLINE, CellText, Name
+from shoal.runtime.validation import Validated
 from shoal.schema.bound_hierarchy import TOP, Ladder, WithHidden
 from shoal.schema.categories import Categories
 from shoal.schema.hierarchy import Hierarchy
@@ -54,14 +56,19 @@ UNPUBLISHED = (Role.IDENTIFIER, Role.PERSON, Role.HOUSEHOLD, Role.DROP)
 class Shift(Validated):
     """A date shift: all dates of a person move by the same secret number.
 
-    ``days`` is the largest shift.
+    Attributes
+    ----------
+    days
+        The largest shift.
+    per
+        Whose dates move together.
     """
 
     days: Annotated[int, Ge(1), Le(36_500)]
     per: Literal["person"] = "person"
 
-    def to_plan(self) -> dict[str, int | str]:
-        """Return the shift as a plan writes it."""
+    @override
+    def to_plan(self) -> dict[str, Any]:
         return {"days": self.days, "per": self.per}
 
 
@@ -118,8 +125,8 @@ class Column(Validated):
 
     role: Role
     hierarchy: Hierarchy | None = None
-    categories: Categories | None = None
-    order: tuple[str, ...] | None = None
+    categories: Annotated[Categories | None, INLINE] = None
+    order: tuple[CellText, ...] | None = None
     publish: Literal["values", "categories", "both"] = "values"
     pseudonym: bool = False
     exact: bool = False
@@ -127,7 +134,7 @@ class Column(Validated):
     relative_to: Literal["first"] | None = None
     levels: Annotated[int, Ge(1)] | None = None
     unmatched: Unmatched = "error"
-    harmless: tuple[str, ...] = ()
+    harmless: tuple[CellText, ...] = ()
     missing: Missing = "unknown"
     known_to_others: bool = True
 
@@ -175,6 +182,13 @@ class Column(Validated):
         if self.unmatched == "hide" and self.role is Role.SENSITIVE and self.levels is None:
             raise PlanError("columns.unmatched-hidden-sensitive")
 
+    @override
+    def to_plan(self) -> dict[str, Any]:
+        section: dict[str, Any] = super().to_plan()
+        if not hasattr(self.hierarchy, "to_plan") and self.hierarchy is not None:
+            section["hierarchy"] = {"kind": type(self.hierarchy).__name__}  # a plan cannot express every hierarchy
+        return section
+
     @property
     def has_harmless_values(self) -> bool:
         """Return whether the plan calls some values, or missing ones, harmless."""
@@ -191,9 +205,15 @@ class Column(Validated):
 
 @dataclass(frozen=True)
 class Schema(Validated):
-    """The columns of a plan, in its order."""
+    """The columns of a plan, in its order.
 
-    columns: Mapping[Name, Column] = field(default_factory=dict)
+    Attributes
+    ----------
+    columns
+        Every column of the table by name: its role, or its role with what is known of its values.
+    """
+
+    columns: Mapping[Name, Column]
 
     def __post_init__(self) -> None:
         for added in self.category_columns.values():

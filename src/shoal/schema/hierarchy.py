@@ -10,13 +10,14 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, fields
-from fractions import Fraction
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
+from typing_extensions import override
+
 from shoal.errors import HierarchyError, InputError
-from shoal.runtime.validation import Validated
+from shoal.runtime.validation import Validated, changed_fields
 from shoal.schema.bound_hierarchy import Ladder
 
 
@@ -60,8 +61,8 @@ class BaseHierarchy(Validated):
         parameters = {} if given is True else given if isinstance(given, Mapping) else {fields(cls)[0].name: given}  # type: ignore[arg-type]
         return cls(**parameters, **options)
 
+    @override
     def to_plan(self) -> dict[str, Any]:
-        """Return the hierarchy as a plan writes it."""
         return {self.keys[0]: changed_fields(self) or True}
 
     @property
@@ -82,36 +83,3 @@ class BaseHierarchy(Validated):
         5 and 5.0 give the same hash.
         """
         return hashlib.sha256(re.sub(r"(\d)\.0\b", r"\1", repr(self)).encode()).hexdigest() if self.is_rule else None
-
-
-def as_text(value: object) -> str:
-    """Return a value that a plan lists as the text of a cell."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def changed_fields(made: Any, *silent: str) -> dict[str, Any]:
-    """Return the fields of an object that differ from their defaults.
-
-    The values are in the form of TOML.
-    """
-    section = {}
-    for part in fields(made):
-        value = getattr(made, part.name)
-        default = part.default_factory() if part.default_factory is not MISSING else part.default
-        if part.name not in silent and (value != default or type(value) is not type(default)):
-            section[part.name] = plan_value(value)
-    return section
-
-
-def plan_value(value: Any) -> Any:
-    """Return a field in the form of TOML.
-
-    An object with ``to_plan`` converts itself.
-    """
-    if hasattr(value, "to_plan"):
-        return value.to_plan()
-    if isinstance(value, Fraction | Path):
-        return str(value)
-    if isinstance(value, Mapping):
-        return {key: plan_value(item) for key, item in value.items()}
-    return [plan_value(item) for item in value] if isinstance(value, tuple) else value

@@ -20,9 +20,10 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from typing_extensions import override
 
 from shoal.errors import HierarchyError
-from shoal.runtime.validation import ALLOW_INFINITE
+from shoal.runtime.marks import ALLOW_INFINITE
+from shoal.runtime.validation import changed_fields, plan_value
 from shoal.schema.bound_hierarchy import TOP, Ladder, MissingFromHierarchy, build_ladder
-from shoal.schema.hierarchy import BaseHierarchy, changed_fields, plan_value
+from shoal.schema.hierarchy import BaseHierarchy
 from shoal.schema.rounding import as_numbers, interval_label
 
 

@@ -21,9 +21,11 @@ from annotated_types import Ge, Le, MinLen
 from typing_extensions import override
 
 from shoal.errors import HierarchyError
+from shoal.runtime.annotations import cell_text
+from shoal.runtime.validation import changed_fields, plan_value
 from shoal.schema.arrow_strings import with_missing
 from shoal.schema.bound_hierarchy import TOP, Ladder, MissingFromHierarchy, build_ladder
-from shoal.schema.hierarchy import BaseHierarchy, Hierarchy, as_text, changed_fields, plan_value
+from shoal.schema.hierarchy import BaseHierarchy, Hierarchy
 from shoal.schema.rounding import as_numbers, interval_label, round_cut
 from shoal.schema.spelling import canonical
 
@@ -76,7 +78,7 @@ class Table(BaseHierarchy):
     @classmethod
     @override
     def from_plan(cls, key: str, given: Any, options: Mapping[str, Any], folder: Path) -> Table:
-        return read_table(folder / given) if key == "csv" else cls(tuple(tuple(map(as_text, row)) for row in given))
+        return read_table(folder / given) if key == "csv" else cls(tuple(tuple(map(cell_text, row)) for row in given))
 
     @override
     def to_plan(self) -> dict[str, Any]:
@@ -336,7 +338,7 @@ class Ordered(BaseHierarchy):
     @classmethod
     @override
     def from_plan(cls, key: str, given: Any, options: Mapping[str, Any], folder: Path) -> Self:
-        values = {"values": tuple(map(as_text, given["values"]))} if given.get("values") is not None else {}
+        values = {"values": tuple(map(cell_text, given["values"]))} if given.get("values") is not None else {}
         return cls(**{**given, "fanout": tuple(given["fanout"]), **values})
 
     @override

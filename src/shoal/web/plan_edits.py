@@ -30,6 +30,8 @@ from shoal.errors import HierarchyError, InputError, PlanError, ShoalError
 MAX_PLAN_CHARACTERS = 1_000_000
 STEP_BY_SECTION = {"columns": "columns", "models": "promise", "keys": "promise", "method": "run", "output": "publish"}
 """Step of the page in which each section of a plan is edited."""
+LISTED_SECTIONS = ("models", "keys", "scenarios")
+"""Sections that are lists: [[models]]."""
 
 
 DATE_OPTIONS: dict[str, dict[str, Any]] = {
@@ -59,8 +61,8 @@ def locate(text: str, error: ShoalError) -> PlanLocation | None:
         return None
     section, named = where[0], where[1:2]
     lines = [(line, path) for line, path in _keyed_lines(text) if path[:1] == (section,)]
-    if section == "models":
-        lines = _lines_of_model(lines, text, named[0] if named else "")
+    if section in LISTED_SECTIONS:
+        lines = _lines_of_entry(lines, text, named[0] if named else "")
         where = (section, *where[2:])
     elif section == "columns":
         lines = [(line, path) for line, path in lines if path[1:2] == named] or lines
@@ -76,12 +78,12 @@ def locate(text: str, error: ShoalError) -> PlanLocation | None:
 KeyedLine = tuple[int, tuple[str, ...]]
 
 
-def _lines_of_model(lines: list[KeyedLine], text: str, name: str) -> list[KeyedLine]:
-    """Return the lines of the first model of a name; all without one."""
-    heads = [number for number, (_, path) in enumerate(lines) if path == ("models",)]
-    for head, end in zip(heads, [*heads[1:], len(lines)], strict=True):
+def _lines_of_entry(lines: list[KeyedLine], text: str, entry: str) -> list[KeyedLine]:
+    """Return the lines of an entry of a list, by its number or name."""
+    heads = [number for number, (_, path) in enumerate(lines) if len(path) == 1]
+    for index, (head, end) in enumerate(zip(heads, [*heads[1:], len(lines)], strict=True)):
         written = (text.splitlines()[line - 1] for line, path in lines[head:end] if path[-1] == "name")
-        if any(f'"{name}"' in one or f"'{name}'" in one for one in written):
+        if entry == str(index) or any(f'"{entry}"' in one or f"'{entry}'" in one for one in written):
             return lines[head:end]
     return lines
 

@@ -21,8 +21,9 @@ from shoal.formatting import counted
 from shoal.io.engines import ENGINES
 from shoal.io.formats import PLAIN, ColumnLabels, Format, Options, Writing, format_named
 from shoal.io.formats.csv_dialect import CsvFormat
-from shoal.io.formats.urls import refuse_address
-from shoal.runtime.validation import Name, Validated
+from shoal.io.formats.urls import refuse_address, resolve_path
+from shoal.runtime.marks import FROM_TEXT, INLINE, NOT_IN_PLAN, Name
+from shoal.runtime.validation import Validated
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -86,7 +87,7 @@ class EngineSettings(Validated):
     """
 
     memory: Annotated[str, MaxLen(30)] | None = None
-    threads: Annotated[int, Ge(1), Le(MAX_THREADS)] | None = None
+    threads: Annotated[int, Ge(1), Le(MAX_THREADS), FROM_TEXT] | None = None
     name: Name | None = None
     master: Name | None = None
     options: Mapping[str, str] = field(default_factory=dict)
@@ -151,8 +152,8 @@ class Source(Validated):
     """
 
     path: Path | None = None
-    frame: Any = None
-    csv: CsvFormat = field(default_factory=CsvFormat)
+    frame: Annotated[Any, NOT_IN_PLAN] = None
+    csv: Annotated[CsvFormat, INLINE] = field(default_factory=CsvFormat)
     format: str | None = None
     time_zone: str = UTC
     sheet: Name | Annotated[int, Ge(1)] | None = None
@@ -162,12 +163,12 @@ class Source(Validated):
     driver: Name | None = None
     user_missing: Literal["missing", "keep"] = "missing"
     values: Literal["codes", "labels"] = "codes"
-    reading: Options | None = None
+    reading: Annotated[Options | None, NOT_IN_PLAN] = None
     """Options to read back a release that was just written; not part of a plan."""
-    with_nan: tuple[str, ...] = ()
+    with_nan: Annotated[tuple[str, ...], NOT_IN_PLAN] = ()
     """Columns in which NaN and other kinds of missing values (codes of a survey, errors of a workbook) are distinct
     from a missing value, as in the table; not part of a plan."""
-    written: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
+    written: Annotated[Mapping[str, str], NOT_IN_PLAN] = field(default_factory=dict, compare=False, repr=False)
     """The text of the plan where the value of a variable was inserted, by key."""
 
     def __post_init__(self) -> None:
@@ -182,6 +183,12 @@ class Source(Validated):
             raise PlanError("source.path-and-database")
         if self.driver is not None and self.database is None:
             raise PlanError("source.driver-without-database")
+
+    def located(self, folder: Path) -> Source:
+        """Return the source of a plan in this folder."""
+        if self.path is None and self.database is None:
+            raise PlanError("plan.no-source-path")
+        return self if self.path is None else replace(self, path=resolve_path(self.path, folder))
 
     @property
     def options(self) -> Options:

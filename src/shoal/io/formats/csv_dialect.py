@@ -18,6 +18,7 @@ from typing import Annotated, ClassVar, Literal
 from annotated_types import Ge, MaxLen, MinLen
 
 from shoal.errors import InputError, TableError
+from shoal.runtime.marks import NOT_IN_PLAN
 from shoal.runtime.validation import Validated
 
 DELIMITERS = (",", ";", "\t", "|")
@@ -77,7 +78,7 @@ class CsvFormat(Validated):
     missing: tuple[str, ...] = ()
     trim: bool = False
     names: tuple[str, ...] = ()
-    skip: Annotated[int, Ge(0)] = 0
+    skip: Annotated[int, Ge(0), NOT_IN_PLAN] = 0
     rename: bool = False
     decimal: Literal[".", ","] | None = None
     thousands: Literal[".", ",", " ", "'"] | None = None

@@ -64,3 +64,12 @@ def refuse_address(path: Path) -> None:
     if scheme.lower() in ("postgresql", "postgres"):
         raise PlanError("files.path-is-database")
     raise PlanError("files.address-not-readable", scheme=scheme)
+
+
+def resolve_path(path: Path, folder: Path) -> Path:
+    """Resolve a path of a plan against the plan's folder.
+
+    ``-`` is standard input or output; ``s3://...`` is the address of an object store and stays as it is.
+    """
+    refuse_address(path)
+    return path if str(path) == "-" or address_of(path) is not None else folder / path
