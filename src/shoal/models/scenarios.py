@@ -274,6 +274,10 @@ class Scenario(Validated):
         if any(isinstance(model, PartialKnowledge | InScenario) or model.requires_people for model in self.models):
             raise PlanError("scenarios.model-not-possible", scenario=self.name)
 
+    @override
+    def to_plan(self) -> dict[str, Any]:
+        return {"name": self.name, "columns": list(self.columns), **super().to_plan()}
+
     def demands(self, general: Sequence[Model]) -> tuple[Model, ...]:
         """Return the models of the crowds: its own, and inherited ones.
 

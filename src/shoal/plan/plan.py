@@ -7,7 +7,6 @@ validated when the data is read.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,7 +17,7 @@ from annotated_types import Ge, Le
 from shoal.errors import PlanError
 from shoal.io.engines.base import EngineSettings, Source
 from shoal.io.formats.urls import path_or_address
-from shoal.methods import METHODS, FullDomain, Method
+from shoal.methods import FullDomain, Method
 from shoal.methods.scenarios import require_scenarios_supported
 from shoal.models import (
     AllOf,
@@ -26,7 +25,6 @@ from shoal.models import (
     Model,
     Scenario,
     combine,
-    partial_knowledge_models,
     size_of_groups,
     without_scenarios,
 )
@@ -34,6 +32,7 @@ from shoal.models.by_people import as_people_models
 from shoal.models.partial_knowledge import bind_keys
 from shoal.models.scenarios import bind_scenarios
 from shoal.plan.coerce import ColumnLike, MethodLike, ModelsLike, as_column, as_method, as_model, as_models
+from shoal.plan.fit import check_keys, check_linked_rows
 from shoal.plan.output import Output
 from shoal.plan.reader import PlanReader, build_hierarchy, first_error, parse_toml
 from shoal.plan.review import Recipient, Review, digest_of_plan
@@ -48,7 +47,7 @@ from shoal.plan.variables import (
 from shoal.render import Displayable, Grid, Summary
 from shoal.runtime.annotations import Mismatch
 from shoal.runtime.marks import INLINE, NOT_IN_PLAN, ONE_OR_MORE
-from shoal.runtime.validation import Validated, changed_fields, keys_of, plan_value, read_values
+from shoal.runtime.validation import Validated, changed_fields, inline_value, keys_of, plain, plan_value, read_values
 from shoal.schema import Column, Schema, Table
 
 __all__ = ["Output", "Plan", "PlanLike", "as_plan", "build_hierarchy", "plain"]
@@ -168,42 +167,10 @@ class Plan(Displayable, Validated):
             raise PlanError("method.cannot-count-people", method=self.method.name, reason=self.method.why_not_people)
         if self.keys and (self.scenarios or not self.together):
             raise PlanError("scenarios.with-key-sets")
-        self._check_linked()
-        self._check_keys()
+        check_linked_rows(self.schema, self.model_of_rows, self.method)
+        check_keys(self.keys, self.schema, self.model_of_rows, self.model, self.method)
         require_scenarios_supported(self.method, self.schema, self.model)
         self.method.check(self.schema, without_scenarios(self.model))
-
-    def _check_linked(self) -> None:
-        """Check that the models and the method fit rows that can be linked.
-
-        Rows of a person are linked by a pseudonym, by moved dates or because a model says so.
-        """
-        if self.schema.moved and not self.schema.person:
-            raise PlanError("columns.shift-needs-person", column=self.schema.moved[0])
-        linked = [part for part in self.model_of_rows.parts if part.requires_people]
-        if self.schema.linked and not linked:
-            raise PlanError("pseudonyms.need-trajectory-anonymity")
-        if linked and not self.schema.person:
-            raise PlanError("people.no-person-column", model=linked[0].name)
-        if linked and not self.method.supports_linked_rows:
-            serve = ", ".join(name for name, method in METHODS.items() if method.supports_linked_rows)
-            raise PlanError("method.not-for-linked-rows", method=self.method.name, model=linked[0].name, allowed=serve)
-
-    def _check_keys(self) -> None:
-        """Check that key sets and ``known`` fit the columns and the method."""
-        names = self.schema.quasi_identifiers
-        if not partial_knowledge_models(self.model_of_rows):
-            return
-        for key in self.keys:
-            key.require(names)
-        if len({frozenset(key.columns) for key in self.keys}) < len(self.keys):
-            raise PlanError("plan.key-set-twice")
-        parts = partial_knowledge_models(self.model)
-        for part in parts:
-            part.require(names)
-        if parts and not self.method.supports_partial_knowledge:
-            serve = ", ".join(name for name, method in METHODS.items() if method.supports_partial_knowledge)
-            raise PlanError("method.not-for-known", method=self.method.name, allowed=serve)
 
     @property
     def inputs(self) -> dict[str, tuple[Path, ...]]:
@@ -224,9 +191,9 @@ class Plan(Displayable, Validated):
         for name, column in self.columns.items():
             section = column.to_plan()
             role = section.pop("role")
-            rows.append((name, role, ", ".join(f"{key} = {_inline(value)}" for key, value in section.items())))
+            rows.append((name, role, ", ".join(f"{key} = {inline_value(value)}" for key, value in section.items())))
         settings = ", ".join(
-            f"{key} = {_inline(value)}" for key, value in self.method.to_plan().items() if key != "name"
+            f"{key} = {inline_value(value)}" for key, value in self.method.to_plan().items() if key != "name"
         )
         sentences = [
             f"Models: {'; '.join(map(str, self.models)) or 'none'}.",
@@ -416,29 +383,6 @@ def _as_models(given: object) -> object:
     if not isinstance(given, list | tuple):
         return given
     return tuple(as_model(model) if isinstance(model, str | Mapping) else model for model in given)
-
-
-def _inline(value: Any) -> str:
-    """Format a value on one line, as in a plan file."""
-    if isinstance(value, Mapping):
-        return f"{{ {', '.join(f'{key} = {_inline(item)}' for key, item in value.items())} }}"
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_inline, value))}]"
-    return str(value).lower() if isinstance(value, bool) else f'"{value}"' if isinstance(value, str) else str(value)
-
-
-def plain(value: Any) -> Any:
-    """Convert a value to JSON types.
-
-    Numbers and text stay as they are; dates, infinities and fractions become text.
-    """
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return [plain(item) for item in value]
-    if isinstance(value, bool | int | str) or value is None or (isinstance(value, float) and math.isfinite(value)):
-        return value
-    return str(value)
 
 
 PlanLike = Plan | Mapping[str, Any] | str | Path

@@ -12,10 +12,11 @@ from __future__ import annotations
 import difflib
 import functools
 import inspect
+import math
 import re
 import typing
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
 from enum import Enum
 from fractions import Fraction
@@ -63,7 +64,9 @@ __all__ = [
     "build_from_section",
     "changed_fields",
     "exact_number",
+    "inline_value",
     "keys_of",
+    "plain",
     "plan_value",
     "read_section",
 ]
@@ -308,3 +311,26 @@ def plan_value(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: plan_value(item) for key, item in value.items()}
     return [plan_value(item) for item in value] if isinstance(value, tuple) else value
+
+
+def inline_value(value: Any) -> str:
+    """Format a value on one line, as in a plan file."""
+    if isinstance(value, Mapping):
+        return f"{{ {', '.join(f'{key} = {inline_value(item)}' for key, item in value.items())} }}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(inline_value, value))}]"
+    return str(value).lower() if isinstance(value, bool) else f'"{value}"' if isinstance(value, str) else str(value)
+
+
+def plain(value: Any) -> Any:
+    """Convert a value to JSON types.
+
+    Numbers and text stay as they are; dates, infinities and fractions become text.
+    """
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [plain(item) for item in value]
+    if isinstance(value, bool | int | str) or value is None or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    return str(value)
