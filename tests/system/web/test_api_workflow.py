@@ -365,6 +365,9 @@ def test_two_samples_are_two_projects(server):
         (HierarchyError("x", where=("columns", "age")), 1, "hierarchies", "age"),
         (PlanError("x", where=("models",)), 7, "promise", None),
         (PlanError("x", where=("models", "p-sensitive", "p")), 12, "promise", None),
+        (PlanError("x", where=("models", "0", "k")), 9, "promise", None),
+        (PlanError("x", where=("models", "1", "p")), 12, "promise", None),
+        (PlanError("x", where=("keys", "1", "k")), 20, "promise", None),
         (PlanError("x", where=("method", "foo")), 14, "run", None),
         (PlanError("x", where=("method", "other")), 13, "run", None),
         (PlanError("x", where=("output", "path")), None, None, None),
@@ -375,6 +378,7 @@ def test_line_step_and_column_of_an_error(error, line, step, column):
     text = (
         '[columns.age]\nrole = "quasi-identifier"\nhierarchy = { flat = true }\n[columns.zip]\nrole = "nothing"\n\n'
         '[[models]]\nname = "k-anonymity"\nk = 2\n[[models]]\nname = "p-sensitive"\np = 2\n[method]\nfoo = 1\n'
+        '[[keys]]\ncolumns = ["age"]\nk = 2\n[[keys]]\ncolumns = ["zip"]\nk = 1\n'
     )
     found = locate(text, error)
     assert (found and found.line, found and found.step, found and found.column) == (line, step, column)
