@@ -14,6 +14,7 @@ from shoal.io.engines.base import EngineSettings, Source
 from shoal.io.formats.csv_dialect import CsvFormat
 from shoal.methods import METHODS
 from shoal.models import KnowsColumns
+from shoal.models.scenarios import InScenario, Knowledge, Scenario
 from shoal.plan.plan import Output, Plan
 from shoal.schema import (
     Calendar,
@@ -75,6 +76,8 @@ VALIDATED: dict[type, dict[str, Any]] = {
     shoal.models.Known: {"of": shoal.models.KAnonymity(2), "known": 1},
     KnowsColumns: {"of": shoal.models.KAnonymity(2), "columns": ("a",)},
     shoal.models.KeySet: {"columns": ("a",), "k": 2},
+    Scenario: {"name": "neighbour", "columns": ("a",)},
+    InScenario: {"of": shoal.models.KAnonymity(2), "knowledge": Knowledge("neighbour", ("a",))},
     shoal.budget.methods.PopulationGrid: {"k": 2, "ledger": "a.ledger", "levels": {"a": 1}, "universe": 1000},
     shoal.budget.methods.SampledGrid: {"k": 2, "ledger": "a.ledger", "levels": {"a": 1}, "beta": "1/4", "bound": 2},
 }
