@@ -61,6 +61,9 @@ KNOWLEDGE = [
     Knowledge("plus", ("a",), ("b", "c"), 1),
     Knowledge("plus sensitive", ("b",), ("a", "c", "secret", "other"), 1),
     Knowledge("any two", (), (*QUASI, "other"), 2),
+    Knowledge("all plus the secret", QUASI, ("secret",), 1),
+    Knowledge("all further at once", ("a",), ("b", "secret"), 2),
+    Knowledge("more than there are", ("a",), ("secret", "other"), 3),
 ]
 LABEL = st.sampled_from(["1", "2", "*"])
 ROWS = st.lists(
@@ -91,6 +94,20 @@ def test_both_verdicts_are_the_definition(rows, name, knowledge):
     assert differences(opinion, model, found.holds, found.effective) == [] or not found.sets
     assert opinion.holds == found.holds
     assert (found.fails_with is None) == found.holds == (not found.failing.any())
+
+
+@settings(max_examples=150, deadline=None)
+@given(rows=ROWS, knowledge=st.sampled_from(KNOWLEDGE))
+def test_a_model_of_all_columns_is_asked_of_each(rows, knowledge):
+    found, opinion = judge_rows(rows, PSensitive(2), knowledge)
+
+    def differs(column):
+        def holds(group, _):
+            return slow.p_sensitive([row[column] for row in group], 2)
+
+        return holds_by_definition(rows, NAMES, knowledge, column, holds)
+
+    assert found.holds == opinion.holds == all(map(differs, ("secret", "other")))
 
 
 @settings(max_examples=150, deadline=None)

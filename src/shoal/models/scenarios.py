@@ -12,7 +12,7 @@ assignments that fit onto such: given that a person's row is in a crowd, all its
 
 The crowds of a subset of K are unions of those of K. So for a model that is closed under union only the largest sets
 are examined, and for another model every subset. A model about a sensitive column is not asked of sets that contain
-this column: who knows it has nothing to learn from it.
+this column: who knows it has nothing to learn from it. The largest sets without this column are examined then.
 
 Labels are compared in print: two spellings of a sensitive value are two labels. If a column names the person of each
 row, a crowd is the people who have a row in it.
@@ -72,9 +72,10 @@ class Knowledge:
         """The number of maximal sets."""
         return math.comb(len(self.further), min(self.plus, len(self.further)))
 
-    def widest(self) -> Iterator[Columns]:
-        """Yield the maximal sets of columns."""
-        for added in itertools.combinations(self.further, min(self.plus, len(self.further))):
+    def widest(self, without: str | None = None) -> Iterator[Columns]:
+        """Yield the maximal sets of columns, or of those without one of them."""
+        further = [name for name in self.further if name != without]
+        for added in itertools.combinations(further, min(self.plus, len(further))):
             yield (*self.columns, *added)
 
     @property
@@ -172,10 +173,23 @@ class InScenario(Model):
         return self.knowledge.number_of_widest if self.closed_under_union else self.knowledge.number_of_sets
 
     def sets(self) -> Iterator[Columns]:
-        """Yield the sets of columns to examine, of which none is implied."""
-        for known in self.knowledge.widest() if self.closed_under_union else self.knowledge.sets():
+        """Yield the sets of columns to examine, each once."""
+        for known in self._widest() if self.closed_under_union else self.knowledge.sets():
             if self.applies(known):
                 yield known
+
+    def _widest(self) -> Iterable[Columns]:
+        """Return the maximal sets on which the model is asked of each column.
+
+        A model about a sensitive column is not asked where it is known, so that the maximal sets without this column
+        decide. A model about all sensitive columns is asked of each of them: where all further columns may be known at
+        once, the sets without one of them are maximal for that one.
+        """
+        known = self.knowledge
+        if self.of_rows.sizes_only:
+            return known.widest()
+        left_out: tuple[str | None, ...] = (self.column,) if self.column is not None else (None, *known.further)
+        return dict.fromkeys(chosen for column in left_out for chosen in known.widest(column))
 
     def applies(self, known: Iterable[str]) -> bool:
         """Return whether the model is asked where these columns are known."""

@@ -3,7 +3,7 @@
 A crowd is the rows with the same published values in a set of columns. Every set is grouped by itself from the
 published table, with Arrow's hash tables or Python's dictionaries. Which sets are examined is derived here again from
 what the plan says of the scenario: the maximal ones if the model is known to unite, otherwise all subsets. A model
-about a sensitive column says nothing where this column is known.
+about a sensitive column says nothing where this column is known: the maximal sets without it are examined too.
 
 :mod:`shoal.models.scenarios` defines the condition; only the fields of model and scenario are read here.
 """
@@ -44,7 +44,8 @@ def evaluate_scenario(
         return judge(counts, columns, [part.of]).evaluations[0]
 
     ignores_absent = getattr(part.of, "absent", "fails") == "ignored"  # a union can give a value a small share
-    return _evaluate_sets(part.of, part, evaluate, closed=part.of.name in BUILT_IN_DEFINITIONS and not ignores_absent)
+    closed = part.of.name in BUILT_IN_DEFINITIONS and not ignores_absent
+    return _evaluate_sets(part.of, part, evaluate, [column.name for column in sensitive], closed=closed)
 
 
 def evaluate_scenario_by_people(
@@ -71,7 +72,8 @@ def evaluate_scenario_by_people(
         return found.evaluations[0]
 
     distinct = model.name == "l-diversity" and model.kind == "distinct"
-    return _evaluate_sets(model, part, evaluate, closed=distinct or model.name in UNITING_FOR_PEOPLE)
+    closed = distinct or model.name in UNITING_FOR_PEOPLE
+    return _evaluate_sets(model, part, evaluate, schema.sensitive, closed=closed)
 
 
 def _is_about(model: Any, sensitive: Sequence[str]) -> bool:
@@ -80,20 +82,36 @@ def _is_about(model: Any, sensitive: Sequence[str]) -> bool:
 
 
 def _evaluate_sets(
-    model: Any, part: Any, evaluate: Callable[[Sequence[str]], ModelEvaluation | None], *, closed: bool
+    model: Any,
+    part: Any,
+    evaluate: Callable[[Sequence[str]], ModelEvaluation | None],
+    sensitive: Sequence[str],
+    *,
+    closed: bool,
 ) -> ModelEvaluation | None:
     """Evaluate a model on every set that matters, and take the worst."""
     definition = DEFINITIONS.get(model.name)
     if definition is None:
         return None
     named, further, plus = part.knowledge.columns, part.knowledge.further, part.knowledge.plus
-    wanted = _maximal_sets(named, further, plus) if closed else _all_sets(named, further, plus)
-    found = [evaluation for known in wanted if (evaluation := evaluate(known)) is not None]
+    about = (None, *columns_needed([model], sensitive))
+    sets = _maximal_sets(named, further, plus, about) if closed else _all_sets(named, further, plus)
+    found = [evaluation for known in sets if (evaluation := evaluate(known)) is not None]
     return merge_model_evaluations(definition, model, found) if found else ModelEvaluation(True, {})
 
 
-def _maximal_sets(named: Sequence[str], further: Sequence[str], plus: int) -> Iterator[tuple[str, ...]]:
-    return ((*named, *added) for added in combinations(further, plus))
+def _maximal_sets(
+    named: Sequence[str], further: Sequence[str], plus: int, about: Sequence[str | None]
+) -> Iterator[tuple[str, ...]]:
+    """Yield the sets that no larger set implies, for each column asked about.
+
+    Of a column, a larger set says nothing if it contains the column; None is asked about of every set.
+    """
+    spared = [{name for name in further if name != column} for column in about]
+    for size in range(min(plus, len(further)) + 1):
+        for added in combinations(further, size):
+            if any(others.issuperset(added) and size == min(plus, len(others)) for others in spared):
+                yield (*named, *added)
 
 
 def _all_sets(named: Sequence[str], further: Sequence[str], plus: int) -> Iterator[tuple[str, ...]]:
