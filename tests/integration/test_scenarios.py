@@ -98,7 +98,7 @@ def test_both_verdicts_are_the_definition(rows, name, knowledge):
 
 @settings(max_examples=150, deadline=None)
 @given(rows=ROWS, knowledge=st.sampled_from(KNOWLEDGE))
-def test_a_model_of_all_columns_is_asked_of_each(rows, knowledge):
+def test_a_model_of_all_columns_covers_all_of_them(rows, knowledge):
     found, opinion = judge_rows(rows, PSensitive(2), knowledge)
 
     def differs(column):
