@@ -77,12 +77,15 @@ def test_partial_knowledge_leaves_exposed_rows_and_names_the_block():
     assert [len(fact["columns"]) for fact in figures["facts"]] == [2]
 
 
-def test_facts_are_found_within_the_time():
+def test_facts_are_found_within_the_time(monkeypatch):
+    monkeypatch.setattr("shoal.risk.exposure.MAX_CELLS_WITHOUT_CLOCK", 0)
     ticks = itertools.count()
     names = list("abcdef")
     columns = [[str(DRAW.randrange(3)) for _ in range(50)] for _ in names]
     found = measure_exposure(names, columns, np.ones(50, np.int64), seconds=1.5, clock=lambda: float(next(ticks)))
     assert len(found.facts) == 0
+    monkeypatch.undo()
+    assert len(measure_exposure(names, columns, np.ones(50, np.int64), seconds=0).facts) == 2
     assert len(measure_exposure(names, columns, np.ones(50, np.int64)).facts) == 2
 
 

@@ -304,7 +304,7 @@ def test_a_release_states_its_scenarios():
     assert "all quasi-identifiers together are not promised" in content["intruder"]
     sizes, values = content["models"]
     assert sizes["parameters"] == {"k": 8, "scenario": "register", "columns": ["age", "sex"], "plus": 1}
-    assert sizes["judged_by"] == values["judged_by"] == "the model and the gate"
+    assert sizes["judged_by"] == values["judged_by"] == "the model and the independent verification"
     assert sizes["effective"]["k"] >= 8
     assert release.figures["models"][0]["facts"]["sets"] == 2
     again = shoal.check(release.table, plan=DOCUMENT)

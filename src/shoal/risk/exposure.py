@@ -21,6 +21,8 @@ import numpy.typing as npt
 
 from shoal.formatting import number
 
+MAX_CELLS_WITHOUT_CLOCK = 10_000
+"""Number of cells up to which a table is looked through whatever time that takes."""
 SMALL_CROWD = 5
 MAX_EXPOSED_SHARE = 0.01
 """Largest part of the rows or people with fewer like them, without a warning."""
@@ -126,7 +128,8 @@ def measure_exposure(
     people
         The person of each released combination, and of each truth; rows are counted without them.
     seconds
-        Time after which no further facts are looked for.
+        Time after which no further facts are looked for; small tables are always looked through, so that their
+        figures do not depend on the machine.
     """
     start = clock()
     truths, truth_count = (published, count) if truths is None or truth_count is None else (truths, truth_count)
@@ -148,6 +151,8 @@ def measure_exposure(
     whole = measure(range(len(names)))
     chosen: list[int] = []
     facts = []
+    if len(names) * (len(count) + len(truth_count)) <= MAX_CELLS_WITHOUT_CLOCK:
+        seconds = float("inf")
     while len(chosen) < min(MAX_FACTS, len(names) - 1) and clock() - start < seconds:
         found = [(measure([*chosen, j]), j) for j in range(len(names)) if j not in chosen]
         best, added = max(found, key=lambda one: (one[0].exposed, one[0].alone, -one[1]))
