@@ -12,6 +12,7 @@ import random
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv
@@ -19,6 +20,8 @@ import pytest
 
 import shoal
 from shoal import methods, models
+from shoal.budget import Ledger
+from shoal.budget.methods import PopulationGrid, SampledGrid
 from shoal.io.publish import certificate_of, internal_report_of, recoding_of, report_of
 from shoal.pipeline.run import Plan
 from shoal.results.certificate import to_plain
@@ -92,6 +95,87 @@ def test_equal_releases_have_equal_documents(name):
     assert all(len(documents) == 1 for documents in found.values())
     if name in LEAVING_OUT:
         assert len(found) < len(sources)
+
+
+NUMBERS = {"u": Column(Role.QUASI_IDENTIFIER), "s": Column(Role.SENSITIVE)}
+NUMBER_ROWS = tuple(itertools.product((0, 1, 2), ("m", "n")))
+NUMERIC = {
+    "mdav": methods.Mdav(k=2),
+    "cbfs": methods.Cbfs(k=2),
+    "v-mdav": methods.VMdav(k=2, gamma=1.1),
+    "k-first": methods.KFirst(k=2),
+    "p-first": methods.PFirst(k=2),
+    "p-first, lacking": methods.PFirst(k=2, contributes="lacking"),
+}
+
+
+@pytest.mark.parametrize("name", sorted(NUMERIC))
+def test_documents_of_means_follow_from_the_release(name):
+    """Groups of 0 and 2, or of 1 and 1, have one mean."""
+    plan = Plan(NUMBERS, (K, models.PSensitive(2)) if "first" in name else (K,), NUMERIC[name])
+    sources = list(itertools.combinations_with_replacement(NUMBER_ROWS, 3))
+    sources += random.Random(5).sample(list(itertools.combinations_with_replacement(NUMBER_ROWS, 4)), 8)
+    found = distinct_documents(sources, plan)
+    assert 1 < len(found) < len(sources)
+    assert all(len(documents) == 1 for documents in found.values())
+
+
+@pytest.mark.parametrize("name", ["population", "sampled"])
+def test_documents_of_grids_follow_from_the_release(tmp_path, name):
+    """Rows of left-out cells and rows outside the sample change no document."""
+    found, releases = defaultdict(set), 0
+    sources = random.Random(6).sample(list(tables(6)), 50)
+    for number, rows in enumerate(sources):
+        ledger = Ledger.create(tmp_path / f"{number}.ledger", m=1000, k=2, name="people", delta_limit="9/10")
+        shared: dict[str, Any] = {"k": 2, "ledger": ledger, "levels": {"u": 0, "v": 1}}
+        if name == "population":
+            plan = Plan(SCHEMA, (K,), PopulationGrid(universe=1000, **shared))
+        else:
+            plan = Plan(SCHEMA, (), SampledGrid(beta="1/2", bound=2, **shared))
+        table = pa.table({column: [row[j] for row in rows] for j, column in enumerate(SCHEMA)})
+        try:
+            release = shoal.anonymize(table, plan)
+        except (shoal.errors.InfeasibleError, shoal.errors.PlanError):
+            continue
+        found[str(release.table.to_pydict())].add(external_bytes(release))
+        releases += 1
+    assert 1 < len(found) < releases
+    assert all(len(documents) == 1 for documents in found.values())
+
+
+SECRETS = {**SCHEMA, "s": Column(Role.SENSITIVE, order=("m", "n"))}
+SOLVED = {
+    "left-out rows": Plan(SECRETS, (K, models.PSensitive(2)), methods.FullDomain(suppression=0.5)),
+    "shares": Plan(SECRETS, (K, models.TCloseness(0.6)), methods.FullDomain(suppression=0.5)),
+    "hidden cells": Plan(SECRETS, ("k-anonymity k=2 known=1",), methods.HiddenCells()),
+    "local suppression": Plan(SECRETS, (K,), methods.LocalSuppression()),
+}
+
+
+@pytest.mark.parametrize("name", sorted(SOLVED))
+def test_documents_exclude_no_source(name):
+    """Sources that a reader of table and documents cannot exclude.
+
+    They are those that the table alone leaves: all sources that differ from one in a row are tried.
+    """
+    plan, chance = SOLVED[name], random.Random(7)
+    universe = [(*cell, secret) for cell in CELLS for secret in "mn"]
+    sources_of, sources_of_all = defaultdict(set), defaultdict(set)
+    for rows in random.Random(8).sample(list(itertools.combinations_with_replacement(universe, 5)), 4):
+        changed = chance.randrange(5)
+        for other in universe:
+            source = tuple(sorted((*rows[:changed], *rows[changed + 1 :], other)))
+            table = pa.table({column: [row[j] for row in source] for j, column in enumerate(SECRETS)})
+            try:
+                release = shoal.anonymize(table, plan)
+            except shoal.errors.InfeasibleError:
+                continue
+            published = str(release.table.to_pydict())
+            sources_of[published].add(source)
+            sources_of_all[published, external_bytes(release)].add(source)
+    assert {published: sources_of_all[published, documents] for published, documents in sources_of_all} == sources_of
+    assert len(sources_of) == len(sources_of_all)
+    assert max(map(len, sources_of.values())) > 1
 
 
 # -- people, sensitive columns, drafted plans ------------------------------------------------------------------------
