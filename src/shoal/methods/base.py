@@ -118,6 +118,10 @@ class Method(Validated):
         """Form groups that meet the problem's models."""
         raise NotImplementedError
 
+    def decide_scenarios(self, problem: Problem) -> Recoding:
+        """Form groups where the models of scenarios are not implied."""
+        return self.decide(problem)
+
     def lower_bound(self, problem: Problem, recoding: Recoding) -> Bound | None:
         """Return the loss of a recoding and a proven lower bound of its kind.
 

@@ -63,7 +63,8 @@ def require_scenarios_supported(method: Method, schema: Schema, model: AllOf) ->
 
 def decide_recoding(method: Method, problem: Problem) -> Recoding:
     """Let a method decide, with the demands of scenarios where they matter."""
-    return method.decide(problem_of(method, problem))
+    own = problem_of(method, problem)
+    return method.decide_scenarios(own) if scenario_models(own.model) else method.decide(own)
 
 
 def problem_of(method: Method, problem: Problem) -> Problem:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from typing_extensions import override
 
 from shoal.errors import PlanError
 from shoal.methods.base import Method, Problem, Quality
 from shoal.methods.time_limits import deadline_of, finished_in_time
+from shoal.models import AllOf
 from shoal.runtime.validation import Seconds, build_from_section
-from shoal.table import ByGroup, MethodFacts
+from shoal.schema import Schema
+from shoal.table import ByGroup, MethodFacts, Recoding
 
 LocalLoss = Literal["ncp", "granularity", "distortion-ratio", "precision"]
 Choice = Literal["best", "loss", "rate"]
@@ -30,6 +32,20 @@ else:
 @dataclass(frozen=True)
 class LocalMethod(Method):
     """Base of the local recoding methods, with their shared imports."""
+
+    supports_scenarios: ClassVar[bool] = True
+
+    @override
+    def check_scenarios(self, schema: Schema, model: AllOf) -> None:
+        from shoal.methods.local.scenario_stages import require_stages
+
+        require_stages(self, schema, model)
+
+    @override
+    def decide_scenarios(self, problem: Problem) -> Recoding:
+        from shoal.methods.local.scenario_stages import decide_in_stages
+
+        return decide_in_stages(self, problem)
 
     @override
     def warm(self) -> None:

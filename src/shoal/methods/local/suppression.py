@@ -102,6 +102,19 @@ class LocalSuppression(LocalMethod):
         return decide(problem, self.importance, deadline_of(self.time_limit), self.quality)
 
     @override
+    def check_scenarios(self, schema: Schema, model: AllOf) -> None:
+        if self.missing == "loose":
+            raise PlanError("method.loose-with-scenarios")
+        super().check_scenarios(schema, model)
+
+    @override
+    def decide_scenarios(self, problem: Problem) -> Recoding:
+        from shoal.methods.local.scenario_stages import decide_in_stages
+        from shoal.methods.local.suppression_search import with_stars
+
+        return decide_in_stages(self, problem, with_stars(problem).ladders)
+
+    @override
     def lower_bound(self, problem: Problem, recoding: Recoding) -> Bound | None:
         # The loss of a suppressed cell is the importance of its column.
         from shoal.methods.local.suppression_search import with_stars

@@ -89,6 +89,7 @@ class Switching(LocalMethod):
     quality: Quality | None = None
     variant: Variant = "improved"
     name: ClassVar[str] = "switching"
+    supports_scenarios: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         default = TopDown(self.loss, self.weights) if self.variant == "improved" else FullDomain(loss="height")
