@@ -17,6 +17,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import shoal
+from shoal.errors import PlanError
 from shoal.io.engines.duckdb import DuckDBEngine
 from shoal.models import KAnonymity, LDiversity, PSensitive, Scenario, TCloseness
 from shoal.models.scenarios import Knowledge
@@ -424,6 +425,6 @@ def test_rare_labels_climb_within_crowds():
     ],
 )
 def test_local_recoding_refuses_before_any_work(change, code):
-    with pytest.raises(shoal.PlanError) as caught:
+    with pytest.raises(PlanError) as caught:
         shoal.Plan.from_dict({**DOCUMENT, "method": "mondrian", **change})
     assert caught.value.code == code
