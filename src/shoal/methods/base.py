@@ -20,8 +20,7 @@ from shoal.bounds import Bound
 from shoal.errors import InfeasibleError, PlanError
 from shoal.formatting import format_parameters
 from shoal.io.engines.base import DistributedTable, Relation
-from shoal.models import AllOf, Model, scenario_models
-from shoal.models.partial_knowledge import partial_knowledge_models
+from shoal.models import AllOf, Model
 from shoal.runtime.progress import Progress, quiet
 from shoal.runtime.validation import Validated, changed_fields
 from shoal.schema import Ladder, Schema
@@ -270,10 +269,9 @@ def require_feasible_as_one_group(whole: Groups, models: AllOf) -> None:
 
     See :func:`require_feasible`.
     """
-    of_sets = (*partial_knowledge_models(models), *scenario_models(models))
     for model in models.parts:
         verdict = model.assess(whole)
-        if (model.closed_under_union or model in of_sets) and not verdict.holds[0]:
+        if (model.closed_under_union or not model.binds_all_columns) and not verdict.holds[0]:
             best = format_parameters(verdict.effective, 6)
             raise InfeasibleError("models.unreachable", rows=whole.rows, model=model, best=best)
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from shoal.bounds import Bound
 from shoal.errors import PlanError
 from shoal.methods.base import Method, Problem
-from shoal.models import AllOf, InScenario, Model, PartialKnowledge, scenario_models, without_scenarios
+from shoal.models import AllOf, InScenario, Model, scenario_models, without_scenarios
 from shoal.schema import Schema
 from shoal.table import Recoding
 
@@ -26,7 +26,7 @@ def is_implied(part: InScenario, model: AllOf, quasi: tuple[str, ...]) -> bool:
     known = {*knowledge.columns, *(knowledge.further if knowledge.plus else ())}
     if not known <= set(quasi) or not part.closed_under_union:
         return False
-    general = [one for one in model.parts if not isinstance(one, PartialKnowledge | InScenario)]
+    general = model.of_all_columns.parts
     if part.of_rows.sizes_only:
         return any(one.least >= part.least for one in general if _unit(one) == _unit(part.of))
     return part.of in general

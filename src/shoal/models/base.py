@@ -142,6 +142,14 @@ class Model(Validated):
     A search that needs an exact verdict on every group may then use compiled code; otherwise it calls :meth:`assess`.
     """
 
+    binds_all_columns: ClassVar[bool] = True
+    """Whether the model is about the groups of all quasi-identifiers together; otherwise about sets of columns."""
+
+    @property
+    def row_model(self) -> Model:
+        """The model in terms of rows, which the independent verification defines."""
+        return self
+
     @classmethod
     def sentence(cls, parameters: Mapping[str, Any]) -> str:
         """Return the guarantee for some parameters: see :attr:`summary_template`."""
@@ -353,6 +361,16 @@ class AllOf(Model):
     @override
     def parts(self) -> tuple[Model, ...]:
         return self.models
+
+    @property
+    def of_all_columns(self) -> AllOf:
+        """The parts about groups of all quasi-identifiers together."""
+        return AllOf(tuple(part for part in self.models if part.binds_all_columns))
+
+    @property
+    def of_some_columns(self) -> tuple[Model, ...]:
+        """The parts about sets of columns."""
+        return tuple(part for part in self.models if not part.binds_all_columns)
 
     @override
     def superset_rules(

@@ -46,6 +46,11 @@ class ByPeople(Model):
         return self.of_rows.name
 
     @property
+    @override
+    def row_model(self) -> Model:
+        return self.of_rows
+
+    @property
     def closed_under_union(self) -> bool:  # type: ignore[override]
         """Return whether the row model is closed under superset.
 

@@ -28,7 +28,7 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +38,7 @@ from typing_extensions import override
 from shoal.errors import PlanError
 from shoal.models.base import AllOf, Assessment, Model
 from shoal.models.k_anonymity import KAnonymity
+from shoal.models.views import CodedTable, Examined
 from shoal.runtime.validation import Name, Validated
 from shoal.schema import Domain
 from shoal.table.column_subsets import SubsetCounter, all_subsets, subsets_up_to
@@ -59,6 +60,7 @@ class PartialKnowledge(Model):
     """Base class: another model, applied to sets of columns."""
 
     of: Model
+    binds_all_columns: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if isinstance(self.of, PartialKnowledge | AllOf):
@@ -91,6 +93,42 @@ class PartialKnowledge(Model):
     @override
     def counts(self) -> str:  # type: ignore[override]
         return self.of.counts
+
+    @property
+    @override
+    def row_model(self) -> Model:
+        return self.of_rows
+
+    def applies(self, known: Iterable[str]) -> bool:
+        """Return True: only quasi-identifiers are known."""
+        return True
+
+    def positions(self, columns: Sequence[str], quasi: Sequence[str]) -> Iterable[tuple[int, ...]]:
+        """Return the sets that imply all others, as positions."""
+        return self.widest(quasi) if self.closed_under_union else self.sets(quasi)
+
+    def assess_known(self, groups: Groups, known: Iterable[str]) -> Assessment | None:
+        """Assess rows with equal labels in the known columns, all visible."""
+        return self.of.assess(groups)
+
+    def examine(self, table: CodedTable) -> Examined:
+        """Examine all sets of columns of a table."""
+        names = table.names
+        self.require(names)
+        published, known = table.counters
+        found = assess_sets(published, table.frequencies, self, names, known)
+        rows: bool | str = found.enough_candidates
+        if known is None and not found.failing_crowds:
+            rows = True if found.enough_candidates else "not to be told from the release alone"
+        facts = {
+            "sets": found.sets,
+            "row_to_people": found.failing_groups == found.failing_crowds,
+            "person_to_rows": rows,
+            "checked_with": "the release alone" if known is None else "the release and its original",
+            "all_columns_at_once": "not promised",
+            **({} if found.facts is None else {"fails_at": found.facts}),
+        }
+        return Examined(found.holds, found.effective, found.failing, facts)
 
     @property
     def of_rows(self) -> PartialKnowledge:

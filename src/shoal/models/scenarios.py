@@ -24,7 +24,7 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +35,7 @@ from shoal.errors import PlanError
 from shoal.models.base import AllOf, Assessment, Model
 from shoal.models.k_anonymity import KAnonymity
 from shoal.models.partial_knowledge import Known, KnowsColumns, PartialKnowledge, replaces_model
+from shoal.models.views import CodedTable, Examined
 from shoal.runtime.validation import Name, Validated
 from shoal.schema import Domain
 from shoal.table.frequency_set import FrequencySet
@@ -99,6 +100,7 @@ class InScenario(Model):
 
     of: Model
     knowledge: Knowledge
+    binds_all_columns: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         sets = self.number_of_sets
@@ -194,6 +196,27 @@ class InScenario(Model):
     def applies(self, known: Iterable[str]) -> bool:
         """Return whether the model is asked where these columns are known."""
         return self.of_rows.sizes_only or self.column not in set(known)
+
+    @property
+    @override
+    def row_model(self) -> Model:
+        return self.of_rows
+
+    def positions(self, columns: Sequence[str], quasi: Sequence[str]) -> Iterable[tuple[int, ...]]:
+        """Yield the sets to examine, as positions among ``columns``."""
+        for known in self.sets():
+            yield tuple(sorted(columns.index(name) for name in known))
+
+    def examine(self, table: CodedTable) -> Examined:
+        """Examine the crowds of all sets of a table."""
+        found = assess_scenario(table.frequencies, self)
+        facts = {
+            "scenario": self.knowledge.scenario,
+            "reading": "strict",
+            "sets": found.sets,
+            **({} if found.fails_with is None else {"fails_with": list(found.fails_with)}),
+        }
+        return Examined(found.holds, found.effective, found.failing, facts)
 
     def assess_known(self, groups: Groups, known: Iterable[str]) -> Assessment | None:
         """Assess crowds of rows with equal labels in the known columns.

@@ -21,13 +21,12 @@ from shoal.io.engines.base import Engine, Relation, require_columns
 from shoal.models import AllOf, Model, combine
 from shoal.models.base import Assessment, Condition
 from shoal.models.by_people import ByPeople, as_people_models
-from shoal.models.partial_knowledge import PartialKnowledge, SetsVerdict, assess_sets, partial_knowledge_models
-from shoal.models.scenarios import InScenario, ScenarioVerdict, assess_scenario, scenario_models
+from shoal.models.partial_knowledge import partial_knowledge_models
+from shoal.models.views import CodedTable, examine
 from shoal.render import Displayable, Grid, Summary
-from shoal.schema import TOP, Schema
+from shoal.schema import Schema
 from shoal.table import FrequencySet, Groups, read_frequency_set
 from shoal.table.canonical import negative_zero_as_text
-from shoal.table.column_subsets import SubsetCounter, read_subset_counters
 from shoal.table.groups import Histogram
 from shoal.table.linked_rows import add_crowds
 from shoal.table.people import with_source_people
@@ -303,7 +302,7 @@ def check_relation(
     model.check(frequencies.domains)
     inverse, groups = frequencies.group(frequencies.codes, [dictionary.size for dictionary in frequencies.quasi])
     matching = None
-    plain = AllOf(tuple(part for part in model.parts if not isinstance(part, PartialKnowledge | InScenario)))
+    plain = model.of_all_columns
     if wildcard is not None and plain.parts and not partial_knowledge_models(model):
         if not plain.sizes_only:
             if schema.person:
@@ -311,7 +310,7 @@ def check_relation(
             raise PlanError("check.label-for-any-value-only-k-anonymity")
         matching = _matching_groups(frequencies, inverse, groups, wildcard, source)
     result = assess_groups(groups, plain, matching)
-    if partial_knowledge_models(model) or scenario_models(model):
+    if model.of_some_columns:
         result = _with_sets(result, frequencies, inverse, groups, model, source, released_labels, matching)
     return replace(result, **texts)
 
@@ -331,24 +330,15 @@ def _with_sets(
     These are the models of partial knowledge and of scenarios. ``result`` has the verdicts of the other models, on the
     groups or on ``matching`` ones; every verdict takes the position of its model.
     """
-    names = tuple(dictionary.name for dictionary in frequencies.quasi)
-    counters: tuple[SubsetCounter, SubsetCounter | None] | None = None
+    table = CodedTable(frequencies, source, released_labels)
     fails = np.zeros(groups.count, np.bool_)
     others = iter(result.models)
     verdicts = []
     for part in model.parts:
-        found: SetsVerdict | ScenarioVerdict
-        if isinstance(part, InScenario):
-            found = assess_scenario(frequencies, part)
-            facts = _describe_scenario(part, found)
-        elif isinstance(part, PartialKnowledge):
-            part.require(names)
-            counters = counters or read_subset_counters(frequencies, TOP, source, released_labels)
-            found = assess_sets(counters[0], frequencies, part, names, counters[1])
-            facts = _describe_sets(found, counters[1] is not None)
-        else:
+        if part.binds_all_columns:
             verdicts.append(next(others))
             continue
+        found = examine(part, table)
         failing_groups = np.unique(inverse[found.failing])
         fails[failing_groups] = True
         rows = int(frequencies.count[found.failing].sum())
@@ -361,11 +351,11 @@ def _with_sets(
                 len(failing_groups),
                 rows,
                 part.counts,
-                facts=facts,
+                facts=found.facts,
             )
         )
     for verdict, part in zip(verdicts, model.parts, strict=True):
-        if not isinstance(part, PartialKnowledge | InScenario) and not verdict.holds:
+        if part.binds_all_columns and not verdict.holds:
             fails |= ~part.assess(matching or groups).holds
     failing = np.sort(groups.size[fails]).tolist()
     undecided = sorted({v.name for v in verdicts if v.facts and isinstance(v.facts.get("person_to_rows"), str)})
@@ -380,34 +370,6 @@ def _with_sets(
         failing_rows=sum(failing),
         failing_sizes=tuple(failing),
     )
-
-
-def _describe_sets(found: SetsVerdict, with_source: bool) -> dict[str, Any]:
-    """Describe which column sets were examined, and with which tables.
-
-    The second condition of a model of partial knowledge can only be decided with the original.
-    """
-    rows: bool | str = found.enough_candidates
-    if not with_source and not found.failing_crowds:
-        rows = True if found.enough_candidates else "not to be told from the release alone"
-    return {
-        "sets": found.sets,
-        "row_to_people": found.failing_groups == found.failing_crowds,
-        "person_to_rows": rows,
-        "checked_with": "the release and its original" if with_source else "the release alone",
-        "all_columns_at_once": "not promised",
-        **({} if found.facts is None else {"fails_at": found.facts}),
-    }
-
-
-def _describe_scenario(part: InScenario, found: ScenarioVerdict) -> dict[str, Any]:
-    """Describe which column sets of a scenario were examined."""
-    return {
-        "scenario": part.knowledge.scenario,
-        "reading": "strict",
-        "sets": found.sets,
-        **({} if found.fails_with is None else {"fails_with": list(found.fails_with)}),
-    }
 
 
 def _matching_groups(

@@ -19,9 +19,8 @@ from shoal.errors import VerificationError
 from shoal.io.engines.base import DistributedTable, Engine, Relation, require_columns
 from shoal.models import AllOf, Model, combine
 from shoal.models.by_people import ByPeople
-from shoal.models.partial_knowledge import PartialKnowledge, partial_knowledge_models
-from shoal.models.scenarios import InScenario
-from shoal.schema import TOP, Schema
+from shoal.models.partial_knowledge import partial_knowledge_models
+from shoal.schema import Schema
 from shoal.table import FrequencySet
 from shoal.table.canonical import negative_zero_as_text
 from shoal.table.distributed import SensitiveLists, list_sensitive
@@ -30,7 +29,7 @@ from shoal.table.groups import group_keys
 from shoal.verification.check import CheckResult, PartialCheck, assess_part, check_relation, merge_parts
 from shoal.verification.independent import (
     ENGINE,
-    ModelEvaluation,
+    CountedRelease,
     ReturnedFrame,
     SensitiveColumn,
     TableEvaluation,
@@ -40,17 +39,12 @@ from shoal.verification.independent import (
     count_groups_with_wildcards,
     count_written_rows,
     differences,
-    evaluate_column_sets,
-    evaluate_column_sets_by_people,
     evaluate_people,
-    evaluate_scenario,
-    evaluate_scenario_by_people,
     have_same_rows,
     judge,
     list_sensitive_columns,
     merge_evaluations,
     name_judges,
-    read_released_rows,
     read_texts,
 )
 from shoal.verification.original import count_source_labels
@@ -149,25 +143,16 @@ def _evaluate_again(
         for position in released.positions((name,))
     }
     sensitive = list_sensitive_columns(columns, schema)
-    plain = [part for part in model.parts if not isinstance(part, PartialKnowledge | InScenario)]
-    independent = judge(count_groups(counted, positions, sensitive), sensitive, plain)
-    if len(plain) == len(model.parts):
-        return independent
-    released_rows = None
-    if partial_knowledge_models(model):
-        quasi = dict(zip(schema.quasi_identifiers, positions, strict=True))
-        released_rows = read_released_rows(counted, quasi, sensitive, people, TOP)
+    independent = judge(count_groups(counted, positions, sensitive), sensitive, model.of_all_columns.parts)
     names = (*schema.quasi_identifiers, *schema.sensitive)
     position_of = dict(zip(names, released.positions(names), strict=True))
+    return _with_sets(independent, model, CountedRelease(counted, position_of, schema, sensitive, people))
+
+
+def _with_sets(independent: TableEvaluation, model: AllOf, release: CountedRelease) -> TableEvaluation:
+    """Add the evaluations of the models of sets of columns."""
     others = iter(independent.evaluations)
-    evaluations: list[ModelEvaluation | None] = []
-    for part in model.parts:
-        if isinstance(part, InScenario):
-            evaluations.append(evaluate_scenario(counted, position_of, sensitive, part))
-        elif isinstance(part, PartialKnowledge) and released_rows is not None:
-            evaluations.append(evaluate_column_sets(released_rows, part))
-        else:
-            evaluations.append(next(others))
+    evaluations = [next(others) if part.binds_all_columns else release.evaluate(part) for part in model.parts]
     return replace(independent, evaluations=tuple(evaluations))
 
 
@@ -183,31 +168,15 @@ def _evaluate_people_again(
 
     ``people`` are the values that the people of the source have, ``labels`` the numbers of the source's rows by label.
     """
-    models = [part.of_rows for part in model.parts if isinstance(part, ByPeople)]
+    general = model.of_all_columns.parts
     (person,) = released.positions(schema.person)
     positions = released.positions(schema.quasi_identifiers)
-    known_rows = next((part.known_rows for part in model.parts if isinstance(part, ByPeople)), 1)
+    known_rows = next((part.known_rows for part in general if isinstance(part, ByPeople)), 1)
+    models = [part.row_model for part in general]
     independent = evaluate_people(counted, people, positions, person, schema, models, known_rows)
-    if len(models) == len(model.parts):
-        return independent
-    released_rows = None
-    if partial_knowledge_models(model):
-        quasi = dict(zip(schema.quasi_identifiers, positions, strict=True))
-        released_rows = read_released_rows(counted, quasi, (), labels, TOP)
     names = (*schema.quasi_identifiers, *schema.sensitive)
     position_of = dict(zip(names, released.positions(names), strict=True))
-    others = iter(independent.evaluations)
-    evaluations: list[ModelEvaluation | None] = []
-    for part in model.parts:
-        if isinstance(part, InScenario):
-            evaluations.append(evaluate_scenario_by_people(counted, people, position_of, person, schema, part))
-        elif isinstance(part, PartialKnowledge) and released_rows is not None:
-            evaluations.append(
-                evaluate_column_sets_by_people(released_rows, counted, people, person, schema, part.of_rows)
-            )
-        else:
-            evaluations.append(next(others))
-    return replace(independent, evaluations=tuple(evaluations))
+    return _with_sets(independent, model, CountedRelease(counted, position_of, schema, (), labels, person, people))
 
 
 def read_source_people(engine: Engine, source: Relation, schema: Schema, model: AllOf) -> pa.Table | None:
@@ -216,9 +185,7 @@ def read_source_people(engine: Engine, source: Relation, schema: Schema, model: 
     The table has the column names of the schema and values, not codes, so that the independent verification shares no
     encoding with the models. None where no model looks at the values of people.
     """
-    conditions = [part.of_rows.of for part in model.parts if isinstance(part, PartialKnowledge)]
-    conditions += [part.of_rows for part in model.parts if isinstance(part, ByPeople | InScenario)]
-    needed = columns_needed(conditions, schema.sensitive)
+    needed = columns_needed([part.row_model for part in model.parts], schema.sensitive)
     if not needed:
         return None
     names = (*schema.person, *needed)
@@ -288,7 +255,7 @@ def _require_agreement(result: CheckResult, independent: TableEvaluation, model:
         )
     verdicts = []
     for part, verdict, evaluation in zip(model.parts, result.models, independent.evaluations, strict=True):
-        condition = part.of_rows if isinstance(part, ByPeople | PartialKnowledge | InScenario) else part
+        condition = part.row_model
         differing = [] if evaluation is None else differences(evaluation, condition, verdict.holds, verdict.effective)
         if differing:
             raise VerificationError(

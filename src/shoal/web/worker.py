@@ -330,7 +330,6 @@ def _failing_rows_by_level(plan: Plan, source: Source, name: str, progress: Even
     A count is None for models with partial knowledge and scenarios, for which it has no meaning.
     """
     from shoal.io.engines import open_engine
-    from shoal.models import partial_knowledge_models, scenario_models
     from shoal.pipeline.decide import StepTimer, encode
     from shoal.table import recode_codes
 
@@ -339,7 +338,7 @@ def _failing_rows_by_level(plan: Plan, source: Source, name: str, progress: Even
     position = problem.names.index(name)
     failing: list[int | None] = []
     for level in range(problem.ladders[position].height + 1):
-        if partial_knowledge_models(problem.model) or scenario_models(problem.model):
+        if problem.model.of_some_columns:
             failing.append(None)
             continue
         node = tuple(level if at == position else 0 for at in range(len(problem.names)))

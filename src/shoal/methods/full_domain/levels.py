@@ -86,7 +86,7 @@ def require_all_rows(method: str, suppression: float, model: AllOf) -> None:
 
 def recode_at(problem: Problem, levels: tuple[int, ...], suppression: float) -> ByLevel:
     """Return the recoding at some levels, or raise with the models that fail."""
-    if partial_knowledge_models(problem.model) or scenario_models(problem.model):
+    if problem.model.of_some_columns:
         from shoal.methods.full_domain.partial_knowledge import ColumnSetChecks, without_partial_knowledge
 
         failing = ColumnSetChecks(problem).failing(levels)

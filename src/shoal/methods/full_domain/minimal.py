@@ -15,7 +15,7 @@ from typing import Any
 
 from shoal.methods.base import Problem, suppress_failing
 from shoal.methods.full_domain.method import FullDomain
-from shoal.models import partial_knowledge_models, scenario_models, single_category_groups
+from shoal.models import single_category_groups
 from shoal.table import recode_codes
 
 MAX_LISTED_NODES = 1_500
@@ -53,7 +53,7 @@ def list_minimal(problem: Problem, method: FullDomain) -> list[MinimalRecoding]:
     found = minimal_nodes(problem, method.measure(problem), method.suppression, lowest, highest)
     frequencies = problem.frequencies
     has_categories = any(domain.category is not None for domain in frequencies.domains)
-    partial_knowledge = bool(partial_knowledge_models(problem.model) or scenario_models(problem.model))
+    partial_knowledge = bool(problem.model.of_some_columns)
     listed = []
     for figures in sorted(found, key=lambda figures: (figures.loss, figures.node)):
         inverse, groups = frequencies.group(*recode_codes(frequencies.codes, problem.ladders, figures.node))

@@ -23,15 +23,14 @@ import numpy.typing as npt
 from shoal.methods.base import Problem
 from shoal.methods.full_domain.lattice import Figures, Node, NodeEvaluator
 from shoal.methods.time_limits import is_late
-from shoal.models import AllOf, InScenario, PartialKnowledge, partial_knowledge_models, scenario_models
+from shoal.models.views import SetModel, set_models
 from shoal.table.column_subsets import SubsetCounter, owners_of
 from shoal.utility.measures import Measure
 
 
 def without_partial_knowledge(problem: Problem) -> Problem:
     """Return the problem with only the models that bind all columns at once."""
-    plain = tuple(part for part in problem.model.parts if not isinstance(part, PartialKnowledge | InScenario))
-    return replace(problem, model=AllOf(plain))
+    return replace(problem, model=problem.model.of_all_columns)
 
 
 class ColumnSetChecks:
@@ -40,17 +39,12 @@ class ColumnSetChecks:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         frequencies = problem.frequencies
-        self.parts: tuple[PartialKnowledge | InScenario, ...] = (
-            *partial_knowledge_models(problem.model),
-            *scenario_models(problem.model),
-        )
+        self.parts = set_models(problem.model)
         names = problem.names
         # sensitive columns, which scenarios may know, follow the quasi-identifiers; they have one level
         self.columns = (*names, *(part.written.name for part in frequencies.spellings))
         self.sets = [
-            (number, chosen)
-            for number, part in enumerate(self.parts)
-            for chosen in _positions_of_sets(part, names, self.columns)
+            (number, chosen) for number, part in enumerate(self.parts) for chosen in part.positions(self.columns, names)
         ]
         # single columns are cheap to check, and if one fails, all sets with it fail
         singles = {(number, (j,)) for number, chosen in self.sets for j in chosen}
@@ -69,7 +63,7 @@ class ColumnSetChecks:
         """Return whether all sets hold, or the given ones; stop at a failure."""
         return all(self._set_holds(number, chosen, levels) for number, chosen in (self.sets if sets is None else sets))
 
-    def failing(self, levels: Sequence[int]) -> list[tuple[PartialKnowledge | InScenario, int, int]]:
+    def failing(self, levels: Sequence[int]) -> list[tuple[SetModel, int, int]]:
         """List each failing part with the number of failing sets and of all sets."""
         found = []
         for number, part in enumerate(self.parts):
@@ -85,12 +79,9 @@ class ColumnSetChecks:
         return self._answers[key]
 
     def _applies(self, number: int, chosen: tuple[int, ...]) -> bool:
-        part = self.parts[number]
-        return isinstance(part, PartialKnowledge) or part.applies(self.columns[j] for j in chosen)
+        return self.parts[number].applies(self.columns[j] for j in chosen)
 
-    def _evaluate_set(
-        self, part: PartialKnowledge | InScenario, chosen: tuple[int, ...], levels: Sequence[int]
-    ) -> bool:
+    def _evaluate_set(self, part: SetModel, chosen: tuple[int, ...], levels: Sequence[int]) -> bool:
         frequencies = self.problem.frequencies
         for j in chosen:
             if j < len(levels) and self._level[j] != levels[j]:
@@ -104,21 +95,8 @@ class ColumnSetChecks:
             return bool((found.size[there] >= part.least).all())
         index = (np.cumsum(there) - 1)[found.number]
         groups = frequencies.groups_of(index, int(there.sum())).within(self._totals)
-        if isinstance(part, PartialKnowledge):
-            return bool(part.of.assess(groups).holds.all())
         verdict = part.assess_known(groups, [self.columns[j] for j in chosen])
         return verdict is None or bool(verdict.holds.all())
-
-
-def _positions_of_sets(
-    part: PartialKnowledge | InScenario, names: tuple[str, ...], columns: tuple[str, ...]
-) -> Iterable[tuple[int, ...]]:
-    """Yield the sets to examine, as positions among ``columns``."""
-    if isinstance(part, PartialKnowledge):
-        yield from part.widest(names) if part.closed_under_union else part.sets(names)
-        return
-    for known in part.sets():
-        yield tuple(sorted(columns.index(name) for name in known))
 
 
 class PartialKnowledgeEvaluator:
@@ -159,7 +137,7 @@ def evaluator_of(problem: Problem, measure: Measure) -> NodeEvaluator | PartialK
     """Return the evaluator for a problem, according to its models."""
     return (
         PartialKnowledgeEvaluator(problem, measure)
-        if partial_knowledge_models(problem.model) or scenario_models(problem.model)
+        if problem.model.of_some_columns
         else NodeEvaluator(problem, measure)
     )
 

@@ -20,7 +20,7 @@ from shoal.bounds import Bound
 from shoal.errors import PlanError
 from shoal.methods.base import Method, Problem, Quality, require_quasi_identifiers
 from shoal.methods.local.lower_bounds import bound_cells, levels_between
-from shoal.models import AllOf, PartialKnowledge, partial_knowledge_models
+from shoal.models import AllOf, partial_knowledge_models
 from shoal.runtime.validation import Seconds, Weight
 from shoal.schema import Schema
 from shoal.table import ByCell, Recoding
@@ -77,7 +77,7 @@ class HiddenCells(Method):
 
 def require_partial_knowledge(method: str, model: AllOf) -> None:
     """Raise unless every model is for an intruder with partial knowledge."""
-    plain = [part for part in model.parts if not isinstance(part, PartialKnowledge)]
+    plain = model.of_all_columns.parts
     if plain or not partial_knowledge_models(model):
         found = f"{plain[0].name} binds all columns at once" if plain else "there is no model"
         raise PlanError("method.needs-known", method=method, found=found)

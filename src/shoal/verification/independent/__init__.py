@@ -42,11 +42,13 @@ from shoal.verification.independent.reading import (
     read_frame,
 )
 from shoal.verification.independent.scenarios import evaluate_scenario, evaluate_scenario_by_people
+from shoal.verification.independent.some_columns import CountedRelease
 
 __all__ = [
     "DEFINITIONS",
     "ENGINE",
     "CountedPattern",
+    "CountedRelease",
     "Counts",
     "ModelEvaluation",
     "ReturnedFrame",
