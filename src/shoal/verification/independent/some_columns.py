@@ -1,7 +1,7 @@
 """Evaluate models of sets of columns independently, in rows or in people.
 
-The parts of a model are of two kinds, told by their fields: of partial knowledge (``known`` or ``columns``) and of a
-scenario (``knowledge``).
+The parts of a model are of two kinds, distinguished by their fields: of partial knowledge (``known`` or ``columns``)
+and of a scenario (``knowledge``). Other kinds have no definition here.
 """
 
 from __future__ import annotations
@@ -60,6 +60,8 @@ class CountedRelease:
     def evaluate(self, part: Any) -> ModelEvaluation | None:
         """Evaluate a model of sets of columns; None without a definition."""
         of_scenario = hasattr(part, "knowledge")
+        if not of_scenario and not hasattr(part, "of"):
+            return None
         if self.person is None and of_scenario:
             return evaluate_scenario(self.counted, self.positions, self.sensitive, part)
         if self.person is None:
