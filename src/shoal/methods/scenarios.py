@@ -37,18 +37,15 @@ def _unit(model: Model) -> tuple[str, int | None]:
     return model.counts, getattr(model, "known_rows", 1)
 
 
-def remaining_demands(model: AllOf, schema: Schema) -> tuple[InScenario, ...]:
-    """Return the demands of scenarios that groups do not imply."""
-    quasi = schema.quasi_identifiers
-    return tuple(part for part in scenario_models(model) if not is_implied(part, model, quasi))
+def remaining_demands(method: Method, model: AllOf, schema: Schema) -> tuple[InScenario, ...]:
+    """Return the demands of scenarios that a method's groups do not imply."""
+    quasi, implies = schema.quasi_identifiers, method.forms_groups
+    return tuple(part for part in scenario_models(model) if not (implies and is_implied(part, model, quasi)))
 
 
 def require_scenarios_supported(method: Method, schema: Schema, model: AllOf) -> None:
     """Raise before any work where a method cannot meet the scenarios."""
-    parts = scenario_models(model)
-    if not parts:
-        return
-    left = remaining_demands(model, schema) if method.forms_groups else parts
+    left = remaining_demands(method, model, schema)
     if not left:
         return
     if not method.supports_scenarios:
@@ -63,19 +60,13 @@ def require_scenarios_supported(method: Method, schema: Schema, model: AllOf) ->
 
 def decide_recoding(method: Method, problem: Problem) -> Recoding:
     """Let a method decide, with the demands of scenarios where they matter."""
-    own = problem_of(method, problem)
-    return method.decide_scenarios(own) if scenario_models(own.model) else method.decide(own)
-
-
-def problem_of(method: Method, problem: Problem) -> Problem:
-    """Return the problem without demands of scenarios that are implied."""
-    parts = scenario_models(problem.model)
-    if parts and method.forms_groups and not remaining_demands(problem.model, problem.schema):
-        return replace(problem, model=without_scenarios(problem.model))
-    return problem
+    if remaining_demands(method, problem.model, problem.schema):
+        return method.decide_scenarios(problem)
+    return method.decide(replace(problem, model=without_scenarios(problem.model)))
 
 
 def bound_recoded_loss(method: Method, problem: Problem, recoding: Recoding) -> Bound | None:
     """Return a method's lower bound; None where scenarios demand more."""
-    own = problem_of(method, problem)
-    return None if scenario_models(own.model) else method.lower_bound(own, recoding)
+    if remaining_demands(method, problem.model, problem.schema):
+        return None
+    return method.lower_bound(replace(problem, model=without_scenarios(problem.model)), recoding)
