@@ -5,6 +5,8 @@
 
 Rules: no banned word in a name (modules, classes, functions, parameters, variables, attributes) or in the first line of
 a docstring; a first line has at most 72 characters and begins with no question word; a test's name has at most 64.
+Messages of the catalogues (``locale/*.toml``) state what was found in one form, have no private words, and put options
+and keys into backticks. Messages and pages (README, ``docs``) are in British English with -ize.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from __future__ import annotations
 import argparse
 import ast
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -98,7 +101,32 @@ BANNED_IN_FIRST_LINES = re.compile(
 QUESTION_WORDS = re.compile(r"(what|who|whose|where|when|how|whether|which|why)\b", re.I)
 
 
+BANNED_IN_MESSAGES = {
+    "en": re.compile(
+        r"\b(Got|told|tells?|mend(ed)?|laid|beside|gate|whose rows|somebody|fault in shoal|is at work|be had)\b"
+        r"|; found|\bfound \{|\b(must|cannot) say\b|\bstands? (in|at|once|beside)\b",
+    ),
+    "de": re.compile(
+        r"; gefunden|gefunden wurden?\b|Angegeben (ist|sind)|Empfindlichkeit|verallgemeiner|Fehler in shoal"
+        r"|wessen Zeilen|\b(du|dein|deine|dir|dich)\b",
+    ),
+}
+"""Private words of messages, and other forms of what was found, by language."""
+OTHER_SPELLING = re.compile(
+    r"\b(colors?|neighbors?|neighborhoods?|centers?|behaviors?|labeled|labeling|judgments?|favor\w*)\b"
+    r"|\b(anonym|general|normal|recogn|organ|summar|minim|maxim|material|random|optim|pseudonym)is(e|es|ed|ing|ation)\b",
+    re.I,
+)
+"""American words, and British ones with -ise: the project writes British English with -ize."""
+QUOTED = re.compile(r"```.*?```|^ {4}.*?$|`[^`\n]*`|\]\([^)]*\)|https?://\S+", re.S | re.M)
+UNQUOTED_KEY = re.compile(r"(?<![\w-])--[a-z][a-z-]+|\b[a-z_]+ = ('|\"|true\b|false\b)")
+CATALOGUES = "src/shoal/locale/*.toml"
+PAGES = ("README.md", "CONTRIBUTING.md", "docs/*.md")
+
 RULES = (
+    "banned word in a message",
+    "option or key without backticks",
+    "other spelling",
     "banned word in a name",
     "banned word in a first line",
     "first line too long",
@@ -176,6 +204,38 @@ def findings_in(path: Path) -> Iterator[Finding]:
             yield Finding("first line asks a question", displayed, line, first)
 
 
+def message_findings(path: Path) -> Iterator[Finding]:
+    """Yield the violations of rules in a catalogue of messages."""
+    displayed = str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else str(path)
+    for code, message in tomllib.loads(path.read_text(encoding="utf-8")).items():
+        text = message["text"]
+        plain = QUOTED.sub("", text)
+        if BANNED_IN_MESSAGES[path.stem].search(plain):
+            yield Finding("banned word in a message", displayed, 1, f"{code}: {text}")
+        if UNQUOTED_KEY.search(plain):
+            yield Finding("option or key without backticks", displayed, 1, f"{code}: {text}")
+        if path.stem == "en" and OTHER_SPELLING.search(plain):
+            yield Finding("other spelling", displayed, 1, f"{code}: {text}")
+
+
+def page_findings(path: Path) -> Iterator[Finding]:
+    """Yield the words of a page that are not in the project's spelling."""
+    displayed = str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else str(path)
+    text = QUOTED.sub(lambda quoted: "\n" * quoted.group().count("\n"), path.read_text(encoding="utf-8"))
+    for number, line in enumerate(text.splitlines(), 1):
+        for found in OTHER_SPELLING.finditer(line):
+            yield Finding("other spelling", displayed, number, found.group())
+
+
+def text_findings() -> Iterator[Finding]:
+    """Yield the violations of rules in messages and pages."""
+    for path in sorted(ROOT.glob(CATALOGUES)):
+        yield from message_findings(path)
+    for pattern in PAGES:
+        for path in sorted(ROOT.glob(pattern)):
+            yield from page_findings(path)
+
+
 def modules_below(paths: list[Path]) -> list[Path]:
     """List the modules below some paths."""
     found = {file for path in paths for file in ([path] if path.is_file() else path.rglob("*.py"))}
@@ -198,6 +258,7 @@ def counts() -> dict[str, int]:
     rules = Counter(
         finding.rule for path in modules_below([ROOT / folder for folder in FOLDERS]) for finding in findings_in(path)
     )
+    rules.update(finding.rule for finding in text_findings())
     shared = shared_names()
     return {
         "loose root modules": sum(1 for path in PACKAGE.glob("*.py") if path.stem not in ("__init__", "__main__")),
@@ -218,6 +279,8 @@ def main() -> None:
         for path in modules_below([path.resolve() for path in arguments.paths] or [ROOT / item for item in FOLDERS]):
             for finding in findings_in(path):
                 print(f"{finding.path}:{finding.line}: {finding.rule}: {finding.text}")
+        for finding in () if arguments.paths else text_findings():
+            print(f"{finding.path}:{finding.line}: {finding.rule}: {finding.text}")
         return
     for name, count in counts().items():
         print(f"{count:>8,}  {name}")

@@ -128,9 +128,9 @@ def _commands() -> str:
     lines = [
         "# Commands",
         "",
-        "`shoal COMMAND --help` says the same. Exit status: 0 done, 1 the answer is no, 2 the input is",
+        "`shoal COMMAND --help` prints the same. Exit status: 0 success, 1 the answer is no, 2 invalid",
     ]
-    lines += ["wrong, 3 no release is possible, 70 a fault in shoal.", ""]
+    lines += ["input, 3 no release is possible, 70 internal error.", ""]
     for name, command in sorted(typer.main.get_command(app).commands.items()):
         lines += _command(f"shoal {name}", command, "##")
     return "\n".join(lines)

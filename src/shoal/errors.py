@@ -116,9 +116,12 @@ class ShoalError(Exception):
         if self.code is None:
             self.args = (replace(str(self.args[0])),)
         for name, value in self.arguments.items():
-            if isinstance(value, ShoalError):
-                value.replace_texts(replace)
-            elif isinstance(value, str | PurePath):
+            for part in value if isinstance(value, tuple) else (value,):
+                if isinstance(part, ShoalError):
+                    part.replace_texts(replace)
+            if isinstance(value, ShoalError | tuple):
+                continue
+            if isinstance(value, str | PurePath):
                 self.arguments[name] = replace(str(value))
 
     def __str__(self) -> str:
@@ -128,7 +131,8 @@ class ShoalError(Exception):
 class _Filling(Formatter):
     """Fill the fields of a message, which are plain names.
 
-    Numbers follow the language; an error among the arguments is told in it.
+    Numbers follow the language, and an error among the arguments is translated. A field with two nouns as its format,
+    such as ``{found:value|values}``, is a number with the noun that fits it.
     """
 
     def __init__(self, language: str) -> None:
@@ -137,6 +141,8 @@ class _Filling(Formatter):
     @override
     def get_field(self, field_name: str, args: Any, kwargs: Any) -> Any:
         value = kwargs[field_name]
+        if isinstance(value, tuple) and value and all(isinstance(part, ShoalError) for part in value):
+            return "; ".join(part.text(self.language) for part in value), field_name
         return (value.text(self.language) if isinstance(value, ShoalError) else value), field_name
 
     @override

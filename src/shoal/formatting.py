@@ -151,9 +151,16 @@ def format_parameters(values: Any, digits: int = 4) -> str:
 def format_field(value: object, specification: str, language: str) -> str:
     """Format a field of a message; numbers follow the language.
 
+    A specification of two nouns is a number with the noun that fits it.
+
     >>> format_field(1204.5, ",.1f", "de"), format_field("1,5", "", "de")
     ('1.204,5', '1,5')
+    >>> format_field(1, "row|rows", "en"), format_field(1200, "Zeile|Zeilen", "de")
+    ('1 row', '1.200 Zeilen')
     """
+    if "|" in specification:
+        singular, plural = specification.split("|")
+        return f"{format_field(value, ',', language)} {singular if value == 1 else plural}"
     text = format(value, specification)
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return localized(text, language) if is_number else text

@@ -132,7 +132,7 @@ def test_compare_answers_in_one_json_object(second):
         (["attack", "{table}", "-q", "age", "--plan", PLAN], "not both"),
         (["attack", "{table}", "-q", "agee"], "has no column"),
         (["attack", "{table}", "-q", "age", "-s", "age"], "one role"),
-        (["attack", "{table}", "-q", "age", "--locality"], "give a plan and the original"),
+        (["attack", "{table}", "-q", "age", "--locality"], "Give both a plan and the original"),
         (["attack", "{table}", "-q", "age", "--fraction", "3"], "sampling fraction"),
         (["attack", "{table}", "--plan", PLAN, "--external", "nowhere.csv"], "cannot be read"),
         (["compare", PATIENTS, "{table}", "-q", "height"], "share none"),

@@ -133,15 +133,15 @@ BAD: dict[str, Case] = {
     "a column with two roles": (
         swap("[source]", '[columns.age]\nrole = "other"\n[source]'), str, 2, "twice"),
     "an empty table": (
-        str, lambda rows: "", 2, "is empty; a table with a header and at least one row is needed"),
+        str, lambda rows: "", 2, "is empty. A table needs a header and at least one row"),
     "a header only": (
-        str, lambda rows: rows.split("\n")[0] + "\n", 2, "The table has no rows; at least one is needed"),
+        str, lambda rows: rows.split("\n")[0] + "\n", 2, "A table needs at least one row"),
     "ragged CSV": (
         str, lambda rows: rows + f"{SECRET},5\n", 2, "4; found 2 at line 6. Mend that line"),
     "wrong encoding": (
         str, lambda rows: rows.replace("gout", "goût").encode("latin-1"), 2, 'encoding = "latin-1"'),
     "a NUL byte": (
-        str, swap("Bob", "B\0b"), 2, "holds a NUL byte (at byte 43); a text table cannot. Remove it"),
+        str, swap("Bob", "B\0b"), 2, "has one at byte 43. Remove it"),
     "mixed types": (
         str, swap(",22,", f",{SECRET},"), 2, "1 distinct value that it does not cover (for example in data row 2)"),
     "a hierarchy that misses values": (
@@ -150,7 +150,7 @@ BAD: dict[str, Case] = {
     "k < 2": (
         swap("k = 2", "k = 1"), str, 2, "'k' must be a whole number of at least 2; found 1"),
     "p > k": (
-        swap("[method]", '[[models]]\nname = "p-sensitive"\np = 3\n[method]'), str, 2, "Raise k or lower p"),
+        swap("[method]", '[[models]]\nname = "p-sensitive"\np = 3\n[method]'), str, 2, "Raise `k`, or lower `p`"),
     "alpha impossible": (
         swap('name = "k-anonymity"', WEIGHTED.format(50)), str, 3, "Lower the parameter"),
     "an output that is not writable": (
@@ -162,9 +162,9 @@ BAD: dict[str, Case] = {
 ALSO_BAD: dict[str, Case] = {
     "a forgotten column": (
         swap('[columns.name]\nrole = "identifier"\n', ""), str, 2,
-        "it says nothing of column 1 of 4. Use drop to leave a column out"),
+        "It has none for column 1 of 4. Use `drop` to remove a column"),
     "an encoding that is not read": (
-        swap("[columns.name]", 'encoding = "cp437"\n[columns.name]'), str, 2, "convert the file to UTF-8"),
+        swap("[columns.name]", 'encoding = "cp437"\n[columns.name]'), str, 2, "Convert the file to UTF-8"),
     "a hierarchy that does not nest": (
         swap("[5, 10]", "[5, 12]"), str, 2, "Column 'age': Each interval"),
     "intervals with a gap": (
@@ -180,7 +180,7 @@ ALSO_BAD: dict[str, Case] = {
     "a level that is not there": (
         swap("age = 2", "age = 9"), str, 2, "from 0 to 3; found 9"),
     "an output in no directory": (
-        swap("released.csv", "no/released.csv"), str, 2, "create it first"),
+        swap("released.csv", "no/released.csv"), str, 2, "Create it first"),
     "a source that is not there": (
         swap("source.csv", "absent.csv"), str, 2, "Check the path"),
 }  # fmt: skip
@@ -332,23 +332,23 @@ def test_check_with_categories(tmp_path: Path, shoal: Shoal) -> None:
     assert_refused(shoal(*ask, "-s", "illness,job", "--categories", "HIV;gout,flu"), 2, "COLUMN=")
     assert_refused(shoal(*ask, "-s", "illness", "--categories", "HIV;;flu"), 2, "1 of them empty")
     assert_refused(shoal(*ask, "-s", "illness"), 2, "needs sensitivity categories")
-    assert_refused(shoal(*ask, "-s", "job"), 2, "not a sensitive column")
+    assert_refused(shoal(*ask, "-s", "job"), 2, "which is not sensitive")
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["-q", "age", "-s", "age", "-m", "k-anonymity k=2"], "'age' is both quasi-identifier and sensitive"),
+        (["-q", "age", "-s", "age", "-m", "k-anonymity k=2"], "'age' as both quasi-identifier and sensitive"),
         (["-q", "age,age", "-m", "k-anonymity k=2"], "named twice"),
         (["-m", "k-anonymity k=2"], "At least one quasi-identifier"),
         (["-q", "age"], "At least one model"),
         (["-q", "age", "-m", "k-anonymity k=1"], "at least 2"),
-        (["-q", "age", "-m", "k-anonymity"], "needs its parameter 'k'"),
+        (["-q", "age", "-m", "k-anonymity"], "needs the parameter 'k'"),
         (["-q", "age", "-m", "k-anonimity k=2"], "did you mean 'k-anonymity'"),
         (["-q", "age", "-m", "p-sensitive p=2"], "needs a sensitive column"),
-        (["-q", "age", "-s", "illness", "-m", "p-sensitive p=3", "-m", "k-anonymity k=2"], "Raise k or lower p"),
+        (["-q", "age", "-s", "illness", "-m", "p-sensitive p=3", "-m", "k-anonymity k=2"], "Raise `k`, or lower `p`"),
         (["-q", "age", "-m", "k-anonymity k=2", "--delimiter", "ab"], "one character"),
-        (["-q", "age", "-m", "k-anonymity k=2", "--encoding", "ebcdic"], "convert the file to UTF-8"),
+        (["-q", "age", "-m", "k-anonymity k=2", "--encoding", "ebcdic"], "Convert the file to UTF-8"),
         (["-q", "age", "-m", "k-anonymity k=2", "--memory", "much"], "An amount of memory must be written like 4GB"),
         (["--no-such-option"], "See shoal COMMAND --help"),
     ],
@@ -430,10 +430,10 @@ def test_demo(tmp_path: Path, shoal: Shoal) -> None:
 
 def test_demo_does_not_overwrite_other_files(tmp_path: Path, shoal: Shoal) -> None:
     (tmp_path / "patients.csv").write_text("mine")
-    assert_refused(shoal("demo", "--out", "."), 2, "Choose another --out")
+    assert_refused(shoal("demo", "--out", "."), 2, "Choose another folder with `--out`")
     (tmp_path / "patients.csv").unlink()
     (tmp_path / "released.csv").write_text("mine")
-    assert_refused(shoal("demo", "--out", "."), 2, "released.csv' exists")
+    assert_refused(shoal("demo", "--out", "."), 2, "released.csv' already exists")
     assert (tmp_path / "released.csv").read_text() == "mine"
     (tmp_path / "file").write_text("mine")
     assert_refused(shoal("demo", "--out", "file"), 2, "cannot be written")

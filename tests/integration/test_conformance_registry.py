@@ -42,6 +42,7 @@ from shoal.testing import (
 )
 from shoal.verification.independent.definitions import DEFINITIONS
 from tests.builders import grids
+from tests.builders.errors import has_code
 
 WITH_PARAMETERS = {
     "levels": Levels({"age": 3, "place": 1}, suppression=0.6),
@@ -212,7 +213,7 @@ def test_a_definition_that_differs_in_a_group_is_found(monkeypatch, fault):
 
 
 def test_a_model_of_rows_is_refused_where_people_are_counted():
-    with pytest.raises(PlanError, match="does not declare that it is right for people"):
+    with pytest.raises(PlanError, check=has_code("models.counts-rows-only")):
         Plan(PEOPLE_SCHEMA, (Enough(),))
 
 

@@ -27,6 +27,7 @@ from shoal.budget.universe import read_universe
 from shoal.io.engines.base import Source
 from shoal.io.engines.duckdb import DuckDBEngine
 from tests.builders.command import run_in_process
+from tests.builders.errors import has_code
 from tests.reference.identifiability import SeededSource
 
 DAY = dt.date(2020, 1, 1)
@@ -119,7 +120,7 @@ def test_values_of_another_type_are_refused(tmp_path: Path, kind: str) -> None:
             lambda: session.histogram("1/2", "v", [spellings[0], wrong]),  # noqa: B023
             lambda: session.best_of("1/2", "w", ["1"], {"v": wrong}),  # noqa: B023
         ):
-            with pytest.raises(errors.ParameterError, match=r"'v' is of type \S+.* value of that type"):
+            with pytest.raises(errors.ParameterError, check=has_code("budget.condition-of-other-type", column="v")):
                 question()
     assert session.ledger.status().entries == 0
 
@@ -131,7 +132,7 @@ def test_values_other_than_text_are_refused(tmp_path: Path, wrong: Any) -> None:
         session.histogram("1/2", "v", ["1", wrong])
     with pytest.raises(errors.ParameterError, match="as text"):
         session.count("1/2", {"v": wrong})
-    with pytest.raises(errors.ParameterError, match="Got none"):
+    with pytest.raises(errors.ParameterError, check=has_code("budget.values-not-declared")):
         session.histogram("1/2", "v", "12")
     assert session.ledger.status().entries == 0
 
@@ -256,7 +257,7 @@ def test_universe_cell_in_two_spellings_is_refused(tmp_path: Path, other: str) -
     m is the sum of the declared counts: a repeated cell would make it too large, which is not safe.
     """
     (tmp_path / "census.csv").write_text(f"town,sex,count\nAyr,f,5000\nBute,f,6000\n{other},f,5000\n")
-    with pytest.raises(errors.UniverseError, match=r"Row 4 repeats one"):
+    with pytest.raises(errors.UniverseError, check=has_code("budget.universe-cell-twice", row=4)):
         read_universe(tmp_path / "census.csv", ["town", "sex"])
 
 
@@ -270,7 +271,7 @@ def test_universe_cell_in_two_unicode_forms_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("step", ["1e-320", "1e400"])
 def test_step_beyond_the_float_range_is_refused(step: str) -> None:
-    with pytest.raises(errors.ParameterError, match="step must be a size"):
+    with pytest.raises(errors.ParameterError, check=has_code("budget.step-out-of-range")):
         Span.of(0, Fraction(step) * 10, step)
     assert Span.of(0, Fraction(2) ** -990, Fraction(2) ** -1000).units == (0, 1024)
 
@@ -278,7 +279,7 @@ def test_step_beyond_the_float_range_is_refused(step: str) -> None:
 @pytest.mark.parametrize("text", ["1e-999999999", "1e999999999", "-1E-0099999"])
 def test_huge_exponent_is_refused(text: str) -> None:
     """Refuse an exponent that would take very long to expand."""
-    with pytest.raises(errors.ParameterError, match="rho must be a finite number"):
+    with pytest.raises(errors.ParameterError, check=has_code("budget.not-a-number", parameter="rho")):
         to_fraction(text, "rho")
     with pytest.raises(errors.ParameterError):
         to_fraction(Decimal(text), "rho")

@@ -245,4 +245,4 @@ def test_command_line_as_a_module():
     assert done.stdout.strip() == shoal.__version__
     done = subprocess.run([sys.executable, "-m", "shoal", "release", "none.toml"], capture_output=True, text=True)
     assert done.returncode == 2
-    assert done.stderr.startswith("Error: Plan 'none.toml' cannot be read")
+    assert done.stderr.startswith("Error: The plan 'none.toml' cannot be read")

@@ -130,7 +130,7 @@ def test_batches_are_merged(tmp_path, monkeypatch, suffix):
 @pytest.mark.parametrize("lines", [["age,name", "1,2"], ["age", "1"], ["age,illness"], ["age,illness", "1,2,3"]])
 def test_files_with_other_columns_or_records_are_refused(tmp_path, monkeypatch, limit, lines):
     monkeypatch.setattr(reading, "MAX_BYTES_FOR_PYTHON", limit)
-    with pytest.raises(VerificationError, match="read again") as error:
+    with pytest.raises(VerificationError, match="read back") as error:
         count_written_rows(WrittenTable(_write(tmp_path / "table.csv", lines), ("age", "illness")), (0,), (1,))
     assert "1,2" not in str(error.value)
 

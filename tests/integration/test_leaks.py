@@ -24,6 +24,7 @@ import shoal
 from shoal.budget import Ledger
 from shoal.errors import ShoalError
 from shoal.io.engines.base import Relation, check_names, require_columns, require_roles
+from tests.builders.errors import has_code
 
 SECRETS = {"text": "Schmidtqvx", "number": "918273645501", "date": "1931-07-23", "decimal": "48151623.4207"}
 HEADER = ["name", "age", "zip", "illness"]
@@ -271,7 +272,7 @@ def test_certain_column_names_are_printed() -> None:
     sure = Relation("t", ("age", "zip"), ("VARCHAR", "VARCHAR"), named=True)
     with pytest.raises(ShoalError, match="Did you mean 'age'"):
         require_columns(sure, ["agee"])
-    with pytest.raises(ShoalError, match="nothing of 'zip'"):
+    with pytest.raises(ShoalError, check=has_code("columns.role-missing", columns="'zip'")):
         require_roles(sure, {"age"})
     with pytest.raises(ShoalError, match="share a name with another: 'age'"):
         check_names(["age", "zip", "age"], named=True)
@@ -286,7 +287,7 @@ def test_uncertain_column_names_are_not_printed() -> None:
         require_columns(unsure, ["agee"])
     with pytest.raises(ShoalError, match=r"no column 'x'\. It has 2"):
         require_columns(unsure, ["x"])
-    with pytest.raises(ShoalError, match="nothing of column 2 of 2"):
+    with pytest.raises(ShoalError, check=has_code("columns.role-missing", columns="column 2 of 2")):
         require_roles(unsure, {"age"})
     with pytest.raises(ShoalError, match="share a name with another: column 1 of 3, column 3 of 3"):
         check_names(["age", "zip", "age"])

@@ -20,6 +20,7 @@ import pytest
 from shoal.errors import InfeasibleError, OutputError, VerificationError
 from shoal.io.publish import check_output, publish, staging, staging_of
 from shoal.pipeline.run import release
+from tests.builders.errors import has_code
 from tests.builders.publishing import assert_whole, names, write_ages_plan
 
 
@@ -42,7 +43,7 @@ def unwritable(tmp_path: Path) -> Iterator[Path]:
 def test_existing_output_is_not_touched(tmp_path: Path) -> None:
     plan = write_ages_plan(tmp_path)
     (tmp_path / "released.csv").write_text("mine")
-    with pytest.raises(OutputError, match=r"released\.csv' exists.*overwrit"):
+    with pytest.raises(OutputError, check=has_code("output.exists")):
         release(plan)
     assert (tmp_path / "released.csv").read_text() == "mine"
     assert names(tmp_path) == ["plan.toml", "released.csv", "source.csv"]
@@ -57,7 +58,7 @@ def test_existing_certificate_is_not_touched(tmp_path: Path) -> None:
     """
     release(write_ages_plan(tmp_path))
     before = (tmp_path / "released.certificate.json").read_bytes()
-    with pytest.raises(OutputError, match=r"released\.certificate\.json' exists"):
+    with pytest.raises(OutputError, check=has_code("output.exists")):
         release(write_ages_plan(tmp_path, target="released.parquet"))
     assert (tmp_path / "released.certificate.json").read_bytes() == before
     assert not (tmp_path / "released.parquet").exists()
@@ -69,7 +70,7 @@ def test_existing_certificate_is_not_touched(tmp_path: Path) -> None:
         ("released.docx", "must end in .csv, .parquet, .xlsx"),
         ("released", "must end in .csv"),
         ("folder.csv", "is a directory"),
-        ("absent/released.csv", "does not exist; create it"),
+        ("absent/released.csv", "does not exist. Create it"),
         ("source.csv/released.csv", "does not exist"),
         ("n" * 300 + ".csv", "File name too long"),
     ],
@@ -93,14 +94,14 @@ def test_formats_of_output_in_parts(tmp_path: Path) -> None:
 
 
 def test_unwritable_directory(tmp_path: Path, unwritable: Path) -> None:
-    with pytest.raises(OutputError, match="not writable"):
+    with pytest.raises(OutputError, check=has_code("output.working-directory-not-writable")):
         release(write_ages_plan(tmp_path, target=str(unwritable / "released.csv")))
 
 
 @pytest.mark.parametrize("refused", [os.W_OK, os.X_OK])
 def test_directory_without_permissions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: int) -> None:
     monkeypatch.setattr(os, "access", lambda path, mode: not mode & refused)
-    with pytest.raises(OutputError, match="not writable"):
+    with pytest.raises(OutputError, check=has_code("output.directory-not-writable")):
         check_output(tmp_path / "released.csv", overwrite=False)
 
 

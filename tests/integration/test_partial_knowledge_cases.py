@@ -17,6 +17,7 @@ import shoal
 from shoal.models import partial_knowledge as known_models
 from shoal.models.partial_knowledge import KeySet, Known, bind_keys
 from tests.builders.conformance import SECRETS
+from tests.builders.errors import has_code
 from tests.builders.partial_knowledge import assert_agreement, evaluate_both_ways
 from tests.reference import known as slow
 
@@ -73,7 +74,7 @@ def test_key_set_replaces_the_same_model_and_column_only():
 def test_key_set_limit_of_twelve_columns():
     names = tuple("abcdefghijklm")
     assert KeySet(names[:12]).columns == names[:12]
-    with pytest.raises(shoal.errors.PlanError, match="at most 12 columns; found 13"):
+    with pytest.raises(shoal.errors.PlanError, check=has_code("plan.key-set-too-large", limit=12, found=13)):
         KeySet(names)
 
 

@@ -142,7 +142,7 @@ def test_variable_in_a_wrong_key_is_refused(wrong, monkeypatch):
 
 def test_short_values_are_masked_in_quotes(monkeypatch):
     monkeypatch.setenv("X", "5")
-    with pytest.raises(PlanError, match=r"found '\$\{X\}'"):
+    with pytest.raises(PlanError, match=r"Found '\$\{X\}'"):
         Plan.from_dict({"columns": {"a": "quasi-identifier"}, "models": ["k-anonymity k=2"],
                         "method": {"name": "full-domain", "suppression": "${X}"}})  # fmt: skip
 

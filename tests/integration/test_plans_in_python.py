@@ -102,13 +102,13 @@ def test_plans_are_immutable():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Plan(), "its columns, once"),
-        (lambda: Plan({"a": "other"}, columns={"a": "other"}), "its columns, once"),
+        (lambda: Plan(), "needs its columns"),
+        (lambda: Plan({"a": "other"}, columns={"a": "other"}), "needs its columns"),
         (lambda: Plan(columns={"a": 3}, models="k-anonymity k=2"), "quasi"),
-        (lambda: Plan(columns={"a": "quasi"}, models="k-anonymity k=2"), "role must be one of"),
+        (lambda: Plan(columns={"a": "quasi"}, models="k-anonymity k=2"), "role of a column must be one of"),
         (lambda: Plan(columns={"a": "other"}, models="k-anonymity k=2"), "at least one quasi-identifier"),
         (lambda: PLAN.with_(models="p-sensitive p=2 column=illness", k=3), "k-anonymity"),
-        (lambda: PLAN.with_(suppression=0.1), "no suppression"),
+        (lambda: PLAN.with_(suppression=0.1), "no parameter `suppression`"),
     ],
 )
 def test_wrong_plans_are_refused(make, message):

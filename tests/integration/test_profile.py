@@ -26,6 +26,7 @@ from shoal.methods import FullDomain, Mondrian, Refine
 from shoal.plan.plan import Plan
 from shoal.schema.column_vocabulary import SENSITIVE, meaning_of, words_of
 from shoal.schema.detect_identifiers import _identifier_meaning, identifier_reason, sensitive_reason
+from tests.builders.errors import has_code
 
 ROW = random.Random(7)
 
@@ -357,7 +358,7 @@ def test_csv_dialect_goes_into_the_plan(tmp_path, monkeypatch, capsys):
 
 
 def test_one_row_and_no_rows(tmp_path):
-    with pytest.raises(TableError, match="no rows"):
+    with pytest.raises(TableError, check=has_code("table.no-rows")):
         profile_table(pa.table({"a": pa.array([], pa.string())}))
     with pytest.raises(TableError, match="one row"):
         draft_plan(profile_table(pa.table({"a": ["x"]})), tmp_path / "t.csv", tmp_path)
@@ -366,7 +367,7 @@ def test_one_row_and_no_rows(tmp_path):
 def test_columns_sharing_a_name_are_numbered(tmp_path):
     rows = "".join(f"{n % 3},{n % 4},{n % 2},x\n" for n in range(24))
     (tmp_path / "t.csv").write_text("score,age,score,score_2\n" + rows)
-    with pytest.raises(TableError, match=r"share a name .* rename = true"):
+    with pytest.raises(TableError, check=has_code("table.column-names-equal")):
         shoal.check(tmp_path / "t.csv", ["k-anonymity k=2"], quasi_identifiers=["age"])
     profile, text, _ = release_draft(tmp_path, tmp_path / "t.csv")
     assert [part.name for part in profile.columns] == ["score", "age", "score_3", "score_2"]
@@ -380,7 +381,7 @@ def test_k_is_the_given_one_or_an_error(tmp_path):
     assert "k = 3 " in draft_plan(profile, tmp_path / "t.csv", tmp_path)
     assert "k = 12 " in draft_plan(profile, tmp_path / "t.csv", tmp_path, k=12)
     for k in (13, 1):
-        with pytest.raises(PlanError, match="at most the number of rows, 12"):
+        with pytest.raises(PlanError, check=has_code("models.k-out-of-range", rows=12)):
             draft_plan(profile, tmp_path / "t.csv", tmp_path, k=k)
 
 
@@ -432,7 +433,7 @@ def test_command(tmp_path, monkeypatch, capsys):
     printed = capsys.readouterr().out
     assert "[bold]x" in printed
     assert "p1@x.org" not in printed
-    with pytest.raises(OutputError, match="does not exist; create it first"):
+    with pytest.raises(OutputError, check=has_code("output.directory-not-found")):
         plan(tmp_path / "people.csv", tmp_path / "absent" / "plan.toml", 5, False, False)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["people.csv", "plan.toml"]
 

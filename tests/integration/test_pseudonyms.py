@@ -15,6 +15,7 @@ import shoal
 from shoal.errors import PlanError
 from shoal.schema import Column, Role
 from shoal.table.pseudonyms import KEY_VARIABLE, pseudonym, read_key
+from tests.builders.errors import has_code
 from tests.builders.plans import write_plan
 
 
@@ -96,7 +97,7 @@ def test_wrong_keys(folder):
         read_key(key)
     key.chmod(0o600)
     key.write_bytes(b"short")
-    with pytest.raises(PlanError, match="at least 16 random bytes; found 5"):
+    with pytest.raises(PlanError, check=has_code("pseudonyms.key-too-short", least=16, found=5)):
         read_key(key)
     with pytest.raises(PlanError, match="cannot be read"):
         read_key(folder / "absent")

@@ -85,7 +85,7 @@ def test_words_are_recoded_as_labels():
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ({"hierarchies": {"nothing": shoal.hierarchies.flat()}}, "a column 'nothing'"),
+        ({"hierarchies": {"nothing": shoal.hierarchies.flat()}}, "for column 'nothing'"),
         ({"hierarchies": {0: "sensitive"}}, "quasi-identifier"),
         ({"encode": "colour"}, "midpoint or label"),
         ({"k": 1}, "at least 2"),

@@ -9,6 +9,7 @@ import pytest
 import shoal
 from shoal.datasets.patients import CATEGORIES, COLUMNS, TABLES
 from shoal.models import combine, initial_models
+from tests.builders.errors import has_code
 
 SCHEMA = shoal.schema.Schema(
     {
@@ -136,7 +137,7 @@ def test_random_tables(seed):
 
 
 def test_wrong_parameters():
-    with pytest.raises(shoal.errors.PlanError, match="both p and alpha"):
+    with pytest.raises(shoal.errors.PlanError, check=has_code("method.switching-needs-p-and-alpha")):
         shoal.methods.Switching(p=2)
     with pytest.raises(shoal.errors.PlanError, match="another method"):
         shoal.methods.Switching(start="switching")
@@ -158,5 +159,5 @@ def test_refused_start_methods(method):
     ):
         with pytest.raises(shoal.errors.PlanError, match="no groups"):
             method(start=start)
-    with pytest.raises(shoal.errors.PlanError, match="void its promise"):
+    with pytest.raises(shoal.errors.PlanError, check=has_code("method.start-promise-void")):
         method(start=shoal.budget.methods.PopulationGrid(5, "ledger.toml", universe=100))

@@ -573,7 +573,7 @@ def test_without_cryptography_signatures_are_not_checked(signed, keys, command, 
     assert not found.complete
     status, _, err = command("verify", "out.csv", "--trust", "keys/trust")
     assert status == 2
-    assert "ignatures not checked" in " ".join(err.split())
+    assert "ignatures were not checked" in " ".join(err.split())
     assert command("approve", "out.csv", "--sign", "keys/approver")[0] == 2
     with pytest.raises(InputError, match="install"):
         shoal.create_signing_key(keys / "new")

@@ -29,6 +29,7 @@ from shoal.io.engines.base import Source
 from shoal.io.engines.duckdb import DuckDBEngine
 from shoal.io.formats import ColumnLabels, Options, Writing, sandbox
 from shoal.io.formats.partitioned import common_schema
+from tests.builders.errors import has_code
 from tests.builders.plans import write_plan
 
 pytest.importorskip("pyreadstat")
@@ -412,7 +413,7 @@ def test_workbook_with_excessive_compression_is_refused(tmp_path, monkeypatch):
 def test_zip_archive_is_not_a_workbook(tmp_path):
     with zipfile.ZipFile(tmp_path / "t.xlsx", "w") as archive:
         archive.writestr("secret.csv", "a,b\n")
-    with pytest.raises(TableError, match="no workbook; unpack it first"):
+    with pytest.raises(TableError, match=r"not a workbook. Unpack it first"):
         read(tmp_path / "t.xlsx")
 
 
@@ -454,9 +455,9 @@ def test_database_of_several_tables_needs_a_table_name(tmp_path, suffix):
         read(path, table="three")
     assert read(path, table='o"ne')[0].to_pylist() == [{"a": 1}]
     assert read(path, query='SELECT a + 1 AS c FROM "o""ne"')[0].to_pylist() == [{"c": 2}]
-    with pytest.raises(TableError, match="try it there first"):
+    with pytest.raises(TableError, match="Try it in"):
         read(path, query="SELEKT secret")
-    with pytest.raises(OutputError, match="holds 2 tables"):
+    with pytest.raises(OutputError, check=has_code("output.database-with-other-tables", tables=2)):
         shoal.release(plan(tmp_path / "x.csv", path, overwrite=True))
 
 
@@ -518,7 +519,7 @@ def test_spark_names_the_engine_for_survey_files(tmp_path):
     from shoal.io.engines.spark_files import open_files
 
     write(tmp_path / "t.sav")
-    with pytest.raises(TableError, match="Use the engine duckdb"):
+    with pytest.raises(TableError, check=has_code("engine.spark-format-not-read")):
         open_files(None, tmp_path / "t.sav", Source(tmp_path / "t.sav"))
 
 
@@ -543,5 +544,5 @@ def test_parquet_file_with_invalid_names_is_refused(tmp_path):
     damaged = tmp_path / "t.parquet"
     pq.write_table(pa.table({"abcdefgh": [1, 2]}), damaged, store_schema=False)
     damaged.write_bytes(damaged.read_bytes().replace(b"abcdefgh", b"abc\xff\xfegh!"))
-    with pytest.raises(TableError, match="not a Parquet file that can be read"):
+    with pytest.raises(TableError, check=has_code("files.not-parquet")):
         common_schema([damaged])

@@ -39,9 +39,9 @@ def test_names_of_categories() -> None:
         ((("a",), ()), None, "1 of them empty"),
         ((("a", "b"), ("b",)), None, "1 value"),
         ((("a", "a"), ("b",)), None, "exactly one category"),
-        ((("a",), ("b",)), ("x",), "Names"),
-        ((("a",), ("b",)), ("x", "x"), "Names"),
-        ((("a",), ("b",)), ("x", "x", "y"), "Names"),
+        ((("a",), ("b",)), ("x",), "a name of its own"),
+        ((("a",), ("b",)), ("x", "x"), "a name of its own"),
+        ((("a",), ("b",)), ("x", "x", "y"), "a name of its own"),
         (("HIV", "Flu"), None, "each item a list, each item text"),
     ],
 )

@@ -25,6 +25,7 @@ from shoal.table.group_labels import publish_groups
 from shoal.table.group_means import YEAR_1, YEAR_9999, dictionary_numbers
 from shoal.table.groups import Groups, group_keys, histogram, row_keys, sum_by, unique_pairs
 from shoal.utility.labels import parse_number, parse_numbers
+from tests.builders.errors import has_code
 
 matrices = st.integers(0, 4).flatmap(
     lambda width: st.lists(st.lists(st.integers(0, 3), min_size=width, max_size=width), min_size=1, max_size=20)
@@ -314,7 +315,7 @@ def test_timestamps_beyond_the_calendar_are_refused(unit, second, instant, past)
     numbers = dictionary_numbers(encode_column(pa.chunked_array([[instant * second, 1]], kind), "seen", 0)[0])
     assert sorted(numbers) == sorted([instant * second, 1])
     if past:
-        with pytest.raises(PlanError, match="'seen' holds times before year 1 or after year 9999"):
+        with pytest.raises(PlanError, check=has_code("columns.times-out-of-range", column="seen")):
             dictionary_numbers(encode_column(pa.chunked_array([[(instant + past) * second, 1]], kind), "seen", 0)[0])
 
 
@@ -330,7 +331,7 @@ def test_decimals_beyond_exact_floats_are_refused():
         )
 
     assert list(read(MAX_INTEGER)) == [MAX_INTEGER]
-    with pytest.raises(PlanError, match=r"'amount' holds numbers beyond 2\^53"):
+    with pytest.raises(PlanError, check=has_code("columns.numbers-too-large", column="amount")):
         read(MAX_INTEGER + 2)
 
 
@@ -339,7 +340,7 @@ def test_table_needs_at_least_one_row():
     schema = Schema({"age": Column(Role.QUASI_IDENTIFIER)})
     with DuckDBEngine() as engine:
         assert read_frequency_set(engine, engine.read(Source(frame=one)), schema).count.sum() == 1
-        with pytest.raises(TableError, match="no rows"):
+        with pytest.raises(TableError, check=has_code("table.no-rows")):
             read_frequency_set(engine, engine.read(Source(frame=one.slice(0, 0))), schema)
 
 

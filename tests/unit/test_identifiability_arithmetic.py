@@ -200,9 +200,9 @@ def test_rounding_is_to_the_safe_side(numerator: int, power: int) -> None:
         (lambda: arithmetic.bound_from_rho("nan", 100), errors.ParameterError, "finite"),
         (lambda: arithmetic.bound_from_rho(float("inf"), 100), errors.ParameterError, "finite"),
         (lambda: arithmetic.bound_from_rho(True, 100), errors.ParameterError, "finite"),
-        (lambda: arithmetic.bound_from_rho("1/2", 1), errors.ParameterError, "m must be at least 2"),
+        (lambda: arithmetic.bound_from_rho("1/2", 1), errors.ParameterError, "`m` must be at least 2"),
         (lambda: arithmetic.bound_from_rho("1/2", 2.5), errors.ParameterError, "whole number"),  # type: ignore[arg-type]
-        (lambda: arithmetic.check_crowd("1/4", 5), errors.RhoAboveCrowdError, "k of at most 4"),
+        (lambda: arithmetic.check_crowd("1/4", 5), errors.RhoAboveCrowdError, "`k` of at most 4"),
         (lambda: arithmetic.check_sampling_rate("0.51", 2), errors.SamplingRateError, "1/2"),
         (lambda: arithmetic.check_sampling_rate(0, 2), errors.SamplingRateError, "above 0"),
         (lambda: arithmetic.sampled_bound_from_rho("1/50", 100, "0.9"), errors.SamplingRateError, "fewer rows"),

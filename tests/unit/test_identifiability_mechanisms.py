@@ -232,8 +232,8 @@ def test_replaced_value_changes_a_sum_within_the_sensitivity(values: list[float]
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
-        (lambda: Span.of(3, 3), errors.ParameterError, "below upper"),
-        (lambda: Span.of(0, 1, "2/3"), errors.ParameterError, "multiples of step"),
+        (lambda: Span.of(3, 3), errors.ParameterError, "below `upper`"),
+        (lambda: Span.of(0, 1, "2/3"), errors.ParameterError, "multiples of `step`"),
         (lambda: Span.of(0, 2**60), errors.ParameterError, "2\\^53"),
         (lambda: calibrate(1, 1), errors.ParameterError, "E must be above 1"),
         (lambda: calibrate(2, 0), errors.ParameterError, "sensitivity"),
@@ -241,8 +241,8 @@ def test_replaced_value_changes_a_sum_within_the_sensitivity(values: list[float]
         (lambda: best_of([0.5], 1, 2, SystemSource()), errors.ParameterError, "whole"),  # type: ignore[list-item]
         (lambda: half_width(calibrate(2, 1), 1), errors.ParameterError, "confidence"),
         (lambda: sample_mask(3, 1, SystemSource()), errors.SamplingRateError, "below 1"),
-        (lambda: sample_mask(3, 100, SystemSource()), errors.SamplingRateError, "share such as"),
-        (lambda: check_sampling_design("fixed-size"), errors.FixedSizeSamplingError, "Give beta"),
+        (lambda: sample_mask(3, 100, SystemSource()), errors.SamplingRateError, "fraction such as"),
+        (lambda: check_sampling_design("fixed-size"), errors.FixedSizeSamplingError, "Give `beta`"),
     ],
 )
 def test_bad_parameters(call, error, words) -> None:  # type: ignore[no-untyped-def]

@@ -65,6 +65,36 @@ def test_a_breach_is_found(tmp_path, text, rule):
     assert rule in {finding.rule for finding in language.findings_in(tmp_path / "m.py")}
 
 
+@pytest.mark.parametrize(
+    ("file", "text", "rule"),
+    [
+        ("en.toml", "`k` must be 2. Got 1 instead.", "banned word in a message"),
+        ("en.toml", "`k` must be 2; found 1.", "banned word in a message"),
+        ("en.toml", "The gate differs.", "banned word in a message"),
+        ("en.toml", "Allow overwriting (--overwrite).", "option or key without backticks"),
+        ("en.toml", "Set unmatched = 'hide'.", "option or key without backticks"),
+        ("en.toml", "Anonymise it.", "other spelling"),
+        ("en.toml", "The color of the neighbor.", "other spelling"),
+        ("de.toml", "k muss 2 sein; gefunden wurde 1.", "banned word in a message"),
+        ("de.toml", "Klassen der Empfindlichkeit.", "banned word in a message"),
+    ],
+)
+def test_a_breach_in_a_message_is_found(tmp_path, file, text, rule):
+    (tmp_path / file).write_text(f'["a.b"]\ntext = "{text}"\n')
+    assert {finding.rule for finding in language.message_findings(tmp_path / file)} == {rule}
+
+
+def test_plain_messages_pass(tmp_path):
+    (tmp_path / "en.toml").write_text("""["a.b"]\ntext = "`k` must be 2. Found {found}. Set `x = 'y'` (`--set`)."\n""")
+    assert list(language.message_findings(tmp_path / "en.toml")) == []
+
+
+def test_spelling_of_pages(tmp_path):
+    (tmp_path / "page.md").write_text("The center\n\n```\ncolor = 1\n```\nof a `color` is generalised.\n")
+    found = language.page_findings(tmp_path / "page.md")
+    assert [(finding.line, finding.text) for finding in found] == [(1, "center"), (6, "generalised")]
+
+
 @pytest.mark.parametrize("text", ["holds = 1", "def replace(target): ...", '"""Count the rows."""', "at_most = 1"])
 def test_plain_names_pass(tmp_path, text):
     (tmp_path / "m.py").write_text(text)

@@ -149,7 +149,7 @@ def attack(
     plan
         Roles, hierarchies, categories and models; or else ``quasi_identifiers`` and ``sensitive``.
     external
-        A table of people with some of the quasi-identifiers, to link with.
+        External table of people to link with; has some of the quasi-identifiers.
     original
         The table that the release was made from: all people are linked, and audits run.
     previous

@@ -64,7 +64,6 @@ from shoal.budget.errors import (
 )
 from shoal.budget.hash_chain import Entry, Terms, Totals, check_all_entries, check_last_entries, damage_error
 from shoal.errors import InputError
-from shoal.formatting import number
 from shoal.runtime.validation import Validated
 
 _APPLICATION_ID = 0x53484F41  # "SHOA", in the header of the SQLite file
@@ -435,7 +434,7 @@ class Ledger(Validated):
             factor = round_up(spending.factor)
             totals = before.after(spending.base, factor, spending.delta)
             if totals.rho * terms.k > 1:
-                raise BudgetExceededError(_budget_message(status, totals.rho, spending.rows))
+                raise _budget_error(status, totals.rho, spending.rows)
             if totals.delta > terms.delta_limit:
                 raise DeltaExceededError(
                     "budget.delta-exceeded",
@@ -516,22 +515,17 @@ def _printable(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def _budget_message(status: Status, rho: Fraction, rows: int) -> str:
-    """Explain a refused booking, and the budget that remains."""
+def _budget_error(status: Status, rho: Fraction, rows: int) -> BudgetExceededError:
+    """Return the error of a refused booking, with the budget that remains."""
+    k, found = status.k, format_fraction(rho)
     remaining = status.remaining_rho
-    advice = "Nothing remains: this data set must not be queried any more."
-    if remaining is not None and rows == 1:
-        advice = f"A single query may still ask for rho of at most {number(float(round_down(remaining)), 6)}."
-    elif remaining is not None:
-        each = Fraction(float(status.remaining_bound) ** (1 / rows))
-        advice = (
-            f"A single query about {rows} rows of each person may still ask for rho of about "
-            f"{number(float(rho_from_bound(max(each, Fraction(1)), status.m)), 6)}, about fewer rows for more."
-        )
-    return (
-        f"rho must stay at most 1/k = 1/{status.k}. With this booking it would be {format_fraction(rho)}. "
-        f"The ledger is unchanged. {advice}"
-    )
+    if remaining is None:
+        return BudgetExceededError("budget.spent", k=k, found=found)
+    if rows == 1:
+        return BudgetExceededError("budget.exceeded", k=k, found=found, remaining=float(round_down(remaining)))
+    each = Fraction(float(status.remaining_bound) ** (1 / rows))
+    possible = float(rho_from_bound(max(each, Fraction(1)), status.m))
+    return BudgetExceededError("budget.exceeded-with-several-rows", k=k, found=found, rows=rows, remaining=possible)
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """The ``shoal`` command: subcommands, error messages and exit status.
 
-Exit status: 0 done; 1 the answer is no; 2 the input is wrong; 3 infeasible; 70 a fault in shoal.
+Exit status: 0 success; 1 the answer is no; 2 invalid input; 3 infeasible; 70 internal error.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def make_app(*names: str) -> typer.Typer:
     """
     made = typer.Typer(
         name="shoal",
-        help="Turns a table about people into a table that can be published, with a proof that it is safe.",
-        epilog="Exit status: 0 done, 1 the answer is no, 2 the input is wrong, 3 infeasible, 70 a fault in shoal.",
+        help="Anonymize tables about people, and verify the result before it is published.",
+        epilog="Exit status: 0 success, 1 the answer is no, 2 invalid input, 3 infeasible, 70 internal error.",
         add_completion=False,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
@@ -73,7 +73,7 @@ def main(
 
 
 def version(
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Output JSON.")] = False,
 ) -> None:
     """Print the version of shoal."""
     from shoal import __version__

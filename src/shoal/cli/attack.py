@@ -21,77 +21,78 @@ NAMES = "Column names, separated by commas; may be repeated."
 
 def attack(
     table: Annotated[Path | None, typer.Argument(help=f"The released table: {TABLES}.")] = None,
-    plan: Annotated[Path | None, typer.Option(help="Take roles, hierarchies, categories and models from here.")] = None,
+    plan: Annotated[Path | None, typer.Option(help="Plan with roles, hierarchies, categories and models.")] = None,
     quasi_identifiers: Annotated[list[str] | None, typer.Option("--quasi-identifiers", "-q", help=NAMES)] = None,
     sensitive: Annotated[list[str] | None, typer.Option("--sensitive", "-s", help=NAMES)] = None,
     categories: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Sensitivity categories, the most sensitive first: 'HIV,Cancer;Asthma;Flu'; see shoal check."
-        ),
+        typer.Option(help="Sensitivity categories, most sensitive first: 'HIV,Cancer;Asthma;Flu'. See shoal check."),
     ] = None,
     external: Annotated[
-        Path | None, typer.Option(help="A table of people with some of the quasi-identifiers, to link with.")
+        Path | None, typer.Option(help="External table of people to link with; has some of the quasi-identifiers.")
     ] = None,
     original: Annotated[
-        Path | None, typer.Option(help="The table that the release was made from: everybody is linked, audits run.")
+        Path | None, typer.Option(help="Original table, to link everyone and to run the audits.")
     ] = None,
     previous: Annotated[
-        Path | None, typer.Option(help="An earlier release of the same rows, to lay beside this one; needs --original.")
+        Path | None, typer.Option(help="Earlier release of the same rows, to combine with this one; needs --original.")
     ] = None,
     person: Annotated[
         list[str] | None,
         typer.Option(
-            "--person", help="Columns that say together whose rows they are, separated by commas: people are attacked."
+            "--person",
+            help="Columns that together identify a person, separated by commas; attack people instead of rows.",
         ),
     ] = None,
     household: Annotated[
         list[str] | None,
         typer.Option(
             "--household",
-            help="Columns that say together who lives together: households are attacked too.",
+            help="Columns that together identify a household, separated by commas; attack households as well.",
         ),
     ] = None,
-    population: Annotated[
-        Path | None, typer.Option(help="Everybody whom the table is a sample of: for the journalist's risk.")
-    ] = None,
+    population: Annotated[Path | None, typer.Option(help="Population table, for journalist risk.")] = None,
     fraction: Annotated[
-        float | None, typer.Option(help="Which part of the population is in the table, such as 0.01.")
+        float | None, typer.Option(help="Sampling fraction: the share of the population in the table, such as 0.01.")
     ] = None,
-    threshold: Annotated[float, typer.Option(help="Above which probability a row is at risk.")] = 0.2,
-    excluded: Annotated[int, typer.Option(help="How many sensitive values the intruder can rule out.")] = 1,
-    aligned: Annotated[bool, typer.Option("--aligned", help="Row i of the original is row i of the release.")] = False,
+    threshold: Annotated[float, typer.Option(help="Probability above which a row is at risk.")] = 0.2,
+    excluded: Annotated[int, typer.Option(help="Number of sensitive values that the intruder can rule out.")] = 1,
+    aligned: Annotated[
+        bool, typer.Option("--aligned", help="Row i of the release comes from row i of the original.")
+    ] = False,
     locality: Annotated[
         bool,
-        typer.Option("--locality", help="Rerun the plan's method on parts of the original; needs --plan, --original."),
+        typer.Option(
+            "--locality", help="Run the plan's method again on parts of the original; needs --plan and --original."
+        ),
     ] = False,
-    missing: Annotated[list[str] | None, typer.Option(help="A text that stands for a missing value.")] = None,
+    missing: Annotated[list[str] | None, typer.Option(help="Text that marks a missing value.")] = None,
     engine: EngineName = None,
     master: Master = None,
     time_zone: Annotated[
-        str | None, typer.Option(help="The zone in which times with a zone are read; the plan's or UTC by default.")
+        str | None, typer.Option(help="Time zone for times that have one. Default: the plan's, or UTC.")
     ] = None,
     root: Root = None,
     link: Links = None,
     tables: Tables = None,
     knows: Knows = None,
     ignore: Ignored = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Output JSON.")] = False,
 ) -> None:
     """Attack a released table and count the rows that would be exposed.
 
-    Every row is taken for a person, unless --person says whose rows they are: then groups of few people, two rows,
-    three rows or all rows of a person, and what several groups tell together, are counted in people. With --household
-    every household is looked for by how many rows it has, and by what its rows show, which neighbours know.
+    Every row counts as a person, unless --person names the columns that identify one. Then the attacks count people:
+    groups of few people, intruders who know two, three or all rows of a person, and several groups combined. With
+    --household, neighbours who know the rows of a household attack as well.
 
-    From the table alone: groups of one value (homogeneity) or one category (similarity), the best guess for everyone
-    (inference), and what remains when some values can be ruled out (background knowledge); and how many facts, of the
-    quasi-identifiers, suffice to single somebody out. With an external table:
-    linkage, which understands published labels such as 20..24, <30, 142** or a hierarchy's. With the original: linkage
-    of everybody, linkage by distance, the minimality attack and audits of how the release was made.
+    From the table alone: groups with one value (homogeneity) or one category (similarity), the best guess for everyone
+    (inference), guesses after ruling out some values (background knowledge), and the number of quasi-identifiers that
+    single out a person. With an external table: linkage, which understands published labels such as 20..24, <30, 142**
+    or those of a hierarchy. With the original: linkage of everyone, linkage by distance, the minimality attack, and
+    audits of how the release was made.
 
-    Beside each stands what could be guessed without the release. Counts are told, and row numbers of the external
-    table; never a value.
+    Each result is compared with a guess without the release. The output has counts, and row numbers of the external
+    table, but never a value.
 
     \b
     Example:  shoal attack released.csv --plan plan.toml

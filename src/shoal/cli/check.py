@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def check(
     table: Annotated[Path | None, typer.Argument(help=f"The table: {TABLES}.")] = None,
-    plan: Annotated[Path | None, typer.Option(help="Take roles and models from this plan.")] = None,
+    plan: Annotated[Path | None, typer.Option(help="Plan with roles and models.")] = None,
     quasi_identifiers: Annotated[
         list[str] | None,
         typer.Option("--quasi-identifiers", "-q", help="Column names, separated by commas; may be repeated."),
@@ -32,11 +32,11 @@ def check(
         list[str] | None,
         typer.Option(
             "--person",
-            help="Columns that say together whose rows they are, separated by commas: people are counted, not rows.",
+            help="Columns that together identify a person, separated by commas; count people instead of rows.",
         ),
     ] = None,
     model: Annotated[
-        list[str] | None, typer.Option("--model", "-m", help="Such as 'k-anonymity k=5'; may be repeated.")
+        list[str] | None, typer.Option("--model", "-m", help="Model, such as 'k-anonymity k=5'; may be repeated.")
     ] = None,
     categories: Annotated[
         list[str] | None,
@@ -45,19 +45,20 @@ def check(
             "there are several sensitive columns."
         ),
     ] = None,
-    delimiter: Annotated[str | None, typer.Option(help="CSV delimiter, where it is not found by itself.")] = None,
-    encoding: Annotated[str | None, typer.Option(help="utf-8, utf-16, latin-1 or cp1252.")] = None,
-    missing: Annotated[list[str] | None, typer.Option(help="A text that stands for a missing value.")] = None,
-    memory: Annotated[str | None, typer.Option(help="Memory limit, such as 1GB; beyond it, disk is used.")] = None,
+    delimiter: Annotated[str | None, typer.Option(help="CSV delimiter. Default: detected.")] = None,
+    encoding: Annotated[str | None, typer.Option(help="CSV encoding: utf-8, utf-16, latin-1 or cp1252.")] = None,
+    missing: Annotated[list[str] | None, typer.Option(help="Text that marks a missing value.")] = None,
+    memory: Annotated[str | None, typer.Option(help="Memory limit, such as 1GB; larger tables use the disk.")] = None,
     time_zone: Annotated[
-        str | None, typer.Option(help="The zone in which times with a zone are read; the plan's or UTC by default.")
+        str | None, typer.Option(help="Time zone for times that have one. Default: the plan's, or UTC.")
     ] = None,
     engine: EngineName = None,
     master: Master = None,
     require_complete: Annotated[
         bool,
         typer.Option(
-            "--require-complete", help="Exit with status 1 also if the table cannot answer the plan's whole question."
+            "--require-complete",
+            help="Exit with status 1 also if the table is not enough to check every model of the plan.",
         ),
     ] = False,
     root: Root = None,
@@ -65,12 +66,12 @@ def check(
     tables: Tables = None,
     knows: Knows = None,
     ignore: Ignored = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Output JSON.")] = False,
 ) -> None:
     """Check a table against models; exit status 0 if it meets them, 1 if not.
 
-    Every group is tested. The answer holds the number and size of failing groups, and the parameters that the table
-    really has: the largest k, p, l and alpha, the smallest t.
+    Every group is tested. The answer has the number and size of failing groups, and the strictest parameters that
+    the table meets, such as the largest k and the smallest t.
 
     Models: k-anonymity k; p-sensitive p; p-alpha-sensitive p alpha; p-plus-alpha-sensitive p alpha;
     l-diversity l kind=distinct|entropy|recursive c; t-closeness t distance=equal|ordered|hierarchical;

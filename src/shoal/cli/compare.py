@@ -19,39 +19,40 @@ NAMES = "Column names, separated by commas; may be repeated."
 def compare(
     original: Annotated[Path, typer.Argument(help=f"The original table: {TABLES}.")],
     released: Annotated[Path, typer.Argument(help="The released table.")],
-    plan: Annotated[Path | None, typer.Option(help="Take columns and hierarchies from this plan.")] = None,
+    plan: Annotated[Path | None, typer.Option(help="Plan with columns and hierarchies.")] = None,
     quasi_identifiers: Annotated[list[str] | None, typer.Option("--quasi-identifiers", "-q", help=NAMES)] = None,
     sensitive: Annotated[list[str] | None, typer.Option("--sensitive", "-s", help=NAMES)] = None,
     target: Annotated[
-        str | None, typer.Option(help="A column to predict: classifiers are trained on both tables (shoal[learn]).")
+        str | None, typer.Option(help="Column to predict: train classifiers on both tables (needs shoal[learn]).")
     ] = None,
     classifier: Annotated[
-        list[str] | None, typer.Option(help="tree, logistic, forest or c45; may be repeated. tree by default.")
+        list[str] | None,
+        typer.Option(help="Classifier: tree, logistic, forest or c45; may be repeated. Default: tree."),
     ] = None,
     test: Annotated[
-        Path | None, typer.Option(help="Original rows to test classifiers on; the original itself by default.")
+        Path | None, typer.Option(help="Original rows to test classifiers on. Default: the original.")
     ] = None,
     aligned: Annotated[
-        bool, typer.Option("--aligned", help="Row i of both tables is the same person: exact errors of numbers.")
+        bool, typer.Option("--aligned", help="Row i of both tables is the same record; report exact errors of numbers.")
     ] = False,
-    queries: Annotated[int, typer.Option(help="How many range queries to ask of both tables.")] = 500,
-    seed: Annotated[int, typer.Option(help="For queries, and for values drawn from what labels cover.")] = 0,
-    missing: Annotated[list[str] | None, typer.Option(help="A text that stands for a missing value.")] = None,
+    queries: Annotated[int, typer.Option(help="Number of range queries to compare.")] = 500,
+    seed: Annotated[int, typer.Option(help="Random seed, for queries and for values drawn from labels.")] = 0,
+    missing: Annotated[list[str] | None, typer.Option(help="Text that marks a missing value.")] = None,
     engine: EngineName = None,
     master: Master = None,
     time_zone: Annotated[
-        str | None, typer.Option(help="The zone in which times with a zone are read; the plan's or UTC by default.")
+        str | None, typer.Option(help="Time zone for times that have one. Default: the plan's, or UTC.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Output JSON.")] = False,
 ) -> None:
     """Compare a released table with its original: remaining utility.
 
-    Told are: how far the distribution of each column and of pairs of columns moved (total variation, 0 to 1, and
-    Kullback-Leibler divergence), the error of numbers, whether a model can tell the tables apart (pMSE ratio, 1 is
-    perfect), the error of range queries and, with --target, how well classifiers learn from the release.
+    Reports how far the distributions of columns and pairs of columns moved (total variation, 0 to 1, and
+    Kullback-Leibler divergence), the error of numbers, whether a model can distinguish the tables (pMSE ratio, 1 is
+    perfect), the error of range queries and, with --target, the accuracy of classifiers trained on the release.
 
-    Rows need not be in the same order. Published labels such as 20..24, 142** or a hierarchy's are read as what they
-    cover, each value as likely as the others.
+    Rows need not be in the same order. Published labels such as 20..24, 142** or those of a hierarchy stand for the
+    values that they cover, each equally likely.
 
     \b
     Example:  shoal compare patients.csv released.csv --plan plan.toml

@@ -12,7 +12,7 @@ from shoal.formatting import fixed
 
 
 def compile_all(
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Output JSON.")] = False,
 ) -> None:
     """Compile every method now, once after an installation.
 

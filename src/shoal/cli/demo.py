@@ -22,13 +22,13 @@ CLAIMS = {
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Directory for the release; created if it does not exist.")] = Path("demo"),
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    out: Annotated[Path, typer.Option(help="Directory for the release; created if needed.")] = Path("demo"),
+    as_json: Annotated[bool, typer.Option("--json", help="Output JSON.")] = False,
 ) -> None:
-    """Show shoal at work on the twelve patients of the papers.
+    """Run shoal on an example of twelve patients.
 
-    Writes the table, the plan, the release and its certificate into a directory, and tells what the check says of
-    the tables that the papers publish.
+    Writes the table, the plan, the release and its certificate into a directory, and checks the tables that the
+    papers publish.
     """
     from shoal.cli.console import output, print_grid, print_rows, safe
     from shoal.datasets.patients import COLUMNS, FOLDER

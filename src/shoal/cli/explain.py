@@ -19,13 +19,15 @@ if TYPE_CHECKING:
 
 def explain(
     plan: Annotated[Path, typer.Argument(help="The plan (TOML).")],
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write a page with the picture here (HTML).")] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a page that exists.")] = False,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Write an HTML page with the chart to this file.")
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Overwrite an existing page.")] = False,
     time_limit: Annotated[float, typer.Option(min=1.0, help="Seconds after which no further change is tried.")] = 120.0,
     engine: EngineName = None,
     master: Master = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Output JSON.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
 ) -> None:
     """Measure what each column, model and parameter of a plan costs.
 

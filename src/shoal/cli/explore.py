@@ -12,29 +12,29 @@ import typer
 def explore(
     plan: Annotated[Path, typer.Argument(help="The plan (TOML).")],
     method: Annotated[
-        list[str] | None, typer.Option("--method", help="A method to try; may be repeated. Six by default.")
+        list[str] | None, typer.Option("--method", help="Method to try; may be repeated. Default: six methods.")
     ] = None,
     k: Annotated[
-        list[int] | None, typer.Option(min=2, help="A k to try; may be repeated. The plan's and twice that by default.")
+        list[int] | None, typer.Option(min=2, help="k to try; may be repeated. Default: the plan's k, and twice that.")
     ] = None,
     suppression: Annotated[
         list[float] | None,
-        typer.Option(help="A limit of suppression to try, for methods that leave rows out; may be repeated."),
+        typer.Option(help="Suppression limit to try, for methods that suppress rows; may be repeated."),
     ] = None,
-    loss: Annotated[str, typer.Option(help="The loss to compare by.")] = "ncp",
-    time_limit: Annotated[float, typer.Option(min=0.1, help="Seconds after which a trial is ended.")] = 60.0,
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes; as many as cores by default.")] = None,
+    loss: Annotated[str, typer.Option(help="Loss measure to compare by.")] = "ncp",
+    time_limit: Annotated[float, typer.Option(min=0.1, help="Time limit of a trial, in seconds.")] = 60.0,
+    workers: Annotated[int | None, typer.Option(min=1, help="Number of processes. Default: one per core.")] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Name of the table and the picture, without extension.")
+        Path | None, typer.Option("--out", "-o", help="Name of the output table and chart, without extension.")
     ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files that exist.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Overwrite existing files.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Output JSON.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
 ) -> None:
     """Compare methods and parameters for a plan: loss against risk.
 
-    Every trial is a whole run, verified, of which nothing is kept but its figures: a table (CSV) and a picture (HTML).
-    Exit status 3 where no trial meets the plan's models.
+    Every trial is a complete, verified run. Only its figures are saved: a table (CSV) and a chart (HTML). Exit status
+    3 if no trial meets the plan's models.
 
     \b
     Example:  shoal explore plan.toml

@@ -12,13 +12,11 @@ from shoal.formatting import number, precise, rounded_down
 
 app = typer.Typer()
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+Json = Annotated[bool, typer.Option("--json", help="Output JSON.")]
 LedgerFile = Annotated[Path, typer.Argument(metavar="LEDGER", help="The ledger file.")]
 ExpectHead = Annotated[
     str | None,
-    typer.Option(
-        "--expect-head", help="A head that was noted earlier; an error where the ledger does not go on from it."
-    ),
+    typer.Option("--expect-head", help="Ledger head noted earlier; refuse if the ledger does not continue from it."),
 ]
 
 
@@ -42,15 +40,15 @@ def create(
         int,
         typer.Option(
             "--m",
-            help="How many people could be the one in an unknown row: the people of the population who are not in the "
-            "table, and one. A number that is too small is safe, one that is too large is not.",
+            help="Number of people who could be the one in an unknown row: those of the population who are not in the "
+            "table, plus one. Too small a number is safe; too large a number is not.",
         ),
     ],
-    k: Annotated[int, typer.Option("--k", help="The crowd that everyone hides in: rho never passes 1/k.")],
-    name: Annotated[str, typer.Option(help="What the data set is called.")] = "",
-    delta_limit: Annotated[
-        str, typer.Option(help="The sum of delta that sampled releases may use; 0 for none.")
-    ] = "1e-5",
+    k: Annotated[
+        int, typer.Option("--k", help="Number of people that everyone is hidden among: rho never exceeds 1/k.")
+    ],
+    name: Annotated[str, typer.Option(help="Name of the data set.")] = "",
+    delta_limit: Annotated[str, typer.Option(help="Total delta that sampled releases may use; 0 for none.")] = "1e-5",
     as_json: Json = False,
 ) -> None:
     """Create the ledger of a data set. m and k are fixed from then on.

@@ -10,8 +10,8 @@ import typer
 
 
 def minimal(
-    plan: Annotated[Path, typer.Argument(help="The plan (TOML); its method must be full-domain, or none.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    plan: Annotated[Path, typer.Argument(help="The plan (TOML); its method must be full-domain, or missing.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Output JSON.")] = False,
 ) -> None:
     """List all minimal full-domain recodings that meet the plan's models.
 

@@ -15,10 +15,10 @@ TABLES = "CSV, Parquet (a file or a directory), Excel, SPSS, Stata, SAS, SQLite 
 """Supported table formats, for the help of a command."""
 
 EngineName = Annotated[
-    str | None, typer.Option("--engine", help="duckdb (this machine) or spark, in place of the plan's.")
+    str | None, typer.Option("--engine", help="Engine instead of the plan's: duckdb (this machine) or spark.")
 ]
 Master = Annotated[
-    str | None, typer.Option("--master", help="Where Spark runs: local[4], spark://host:7077, yarn, k8s://...")
+    str | None, typer.Option("--master", help="Spark master: local[4], spark://host:7077, yarn, k8s://...")
 ]
 
 

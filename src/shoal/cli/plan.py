@@ -21,34 +21,37 @@ MIN_MERGED_COLUMNS = 6
 
 def plan(
     table: Annotated[Path, typer.Argument(help=f"The table: {TABLES}.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Where the plan goes.")] = Path("plan.toml"),
+    out: Annotated[Path, typer.Option("--out", "-o", help="Output file for the plan.")] = Path("plan.toml"),
     k: Annotated[
-        int | None, typer.Option(min=2, help="The smallest group to ask for; 5, or less in a tiny table.")
+        int | None, typer.Option(min=2, help="Smallest group size. Default: 5, or less in a very small table.")
     ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a plan that exists.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
-    encoding: Annotated[str | None, typer.Option(help="Of a CSV: utf-8, utf-16, latin-1 or cp1252.")] = None,
-    delimiter: Annotated[str | None, typer.Option(help="Of a CSV, where it is not found out rightly.")] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Overwrite an existing plan.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Output JSON.")] = False,
+    encoding: Annotated[
+        str | None, typer.Option(help="Of a CSV: CSV encoding: CSV encoding: utf-8, utf-16, latin-1 or cp1252.")
+    ] = None,
+    delimiter: Annotated[str | None, typer.Option(help="CSV delimiter. Default: detected.")] = None,
     header: Annotated[
-        bool | None, typer.Option("--header/--no-header", help="Whether a CSV's first line names the columns.")
+        bool | None,
+        typer.Option("--header/--no-header", help="Whether the first line of a CSV file names the columns."),
     ] = None,
-    time_zone: Annotated[str, typer.Option(help="The zone in which times with a zone are read.")] = "UTC",
+    time_zone: Annotated[str, typer.Option(help="Time zone for times that have one.")] = "UTC",
     try_methods: Annotated[
-        bool, typer.Option("--rehearse/--no-rehearse", help="Try methods on a sample, and plan with the best.")
+        bool, typer.Option("--rehearse/--no-rehearse", help="Try methods on a sample, and put the best into the plan.")
     ] = True,
     engine: EngineName = None,
     master: Master = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
     recipient: Annotated[
         str | None,
-        typer.Option(help="Who receives the release: public, researchers or colleagues; decides the smallest group."),
+        typer.Option(help="Recipient of the release: public, researchers or colleagues; sets the smallest group size."),
     ] = None,
 ) -> None:
     """Draft a plan for a table: roles, hierarchies and models, with reasons.
 
-    Direct identifiers (names, e-mail addresses, telephone and national numbers, ...) are told by a column's name and by
-    its content. Methods are tried on a sample for some seconds, and the one that loses least is planned with. The plan
-    runs as it is; read it before you trust it.
+    Direct identifiers (names, e-mail addresses, telephone and national numbers, ...) are recognized by the name and the
+    content of a column. Methods are tried on a sample for some seconds, and the plan gets the one that loses least.
+    The plan can run as it is; review it before you rely on it.
 
     \b
     Example:  shoal plan patients.csv && shoal release plan.toml

@@ -24,51 +24,51 @@ app = typer.Typer()
 
 Table = Annotated[Path, typer.Argument(help=f"The table: {TABLES}.")]
 LedgerFile = Annotated[Path, typer.Option("--ledger", help="The ledger of this data set (shoal ledger create).")]
-Rho = Annotated[str, typer.Option("--rho", help="What this answer may spend, such as 1/500 or 0.002.")]
+Rho = Annotated[str, typer.Option("--rho", help="rho that this answer may spend, such as 1/500 or 0.002.")]
 Where = Annotated[
     list[str] | None,
-    typer.Option("--where", help="Only rows with this value: COLUMN=VALUE; COLUMN= is missing. May be repeated (and)."),
-]
-ColumnName = Annotated[str, typer.Option("--column", help="The column that is asked about.")]
-Values = Annotated[
-    list[str],
     typer.Option(
-        "--values", help="The declared values, separated by commas (a doubled comma is one); may be repeated."
+        "--where", help="Count only rows with COLUMN=VALUE; COLUMN= means missing. May be repeated; all must hold."
     ),
 ]
-Lower = Annotated[str, typer.Option("--lower", help="The least value that counts; smaller ones are raised to it.")]
-Upper = Annotated[str, typer.Option("--upper", help="The largest value that counts; larger ones are lowered to it.")]
-Step = Annotated[str, typer.Option("--step", help="Values are rounded to multiples of this.")]
-Label = Annotated[str | None, typer.Option("--label", help="Written into the ledger; by default, the question.")]
-Delimiter = Annotated[str | None, typer.Option(help="CSV delimiter, where it is not found by itself.")]
-Encoding = Annotated[str | None, typer.Option(help="utf-8, utf-16, latin-1 or cp1252.")]
-Missing = Annotated[list[str] | None, typer.Option(help="A text that stands for a missing value.")]
+ColumnName = Annotated[str, typer.Option("--column", help="Column of the query.")]
+Values = Annotated[
+    list[str],
+    typer.Option("--values", help="Declared values, separated by commas (,, is a comma); may be repeated."),
+]
+Lower = Annotated[str, typer.Option("--lower", help="Lower limit; smaller values are raised to it.")]
+Upper = Annotated[str, typer.Option("--upper", help="Upper limit; larger values are lowered to it.")]
+Step = Annotated[str, typer.Option("--step", help="Round values to multiples of this.")]
+Label = Annotated[str | None, typer.Option("--label", help="Note for the ledger. Default: the query.")]
+Delimiter = Annotated[str | None, typer.Option(help="CSV delimiter. Default: detected.")]
+Encoding = Annotated[str | None, typer.Option(help="CSV encoding: utf-8, utf-16, latin-1 or cp1252.")]
+Missing = Annotated[list[str] | None, typer.Option(help="Text that marks a missing value.")]
 Person = Annotated[
     list[str] | None,
     typer.Option(
         "--person",
-        help='Columns that say together whose rows they are, separated by commas; "" where every row is a person.',
+        help='Columns that together identify a person, separated by commas; "" if every row is a different person.',
     ),
 ]
 RowsPerPerson = Annotated[
     int | None,
     typer.Option(
         "--rows-per-person",
-        help="How many rows of each person are kept, whatever they hold; each is booked (E to this power).",
+        help="Rows kept per person, whatever they contain; each is recorded (E to this power).",
     ),
 ]
-Memory = Annotated[str | None, typer.Option(help="Memory limit, such as 1GB; beyond it, disk is used.")]
+Memory = Annotated[str | None, typer.Option(help="Memory limit, such as 1GB; larger tables use the disk.")]
 ExpectHead = Annotated[
     str | None,
     typer.Option(
         "--expect-head",
-        help="A head of the ledger that was noted earlier; refuse where the ledger does not go on from it.",
+        help="Ledger head noted earlier; refuse if the ledger does not continue from it.",
     ),
 ]
 TimeZone = Annotated[
-    str, typer.Option("--time-zone", help="The zone in which times with a zone, and values that say none, are read.")
+    str, typer.Option("--time-zone", help="Time zone for times that have one, and for declared values without one.")
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+Json = Annotated[bool, typer.Option("--json", help="Output JSON.")]
 
 
 @app.callback(invoke_without_command=True)

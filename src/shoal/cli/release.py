@@ -17,52 +17,50 @@ EXPLAIN_SECONDS = 120.0
 
 def release(
     plan: Annotated[Path, typer.Argument(help="The plan (TOML).")],
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a release that exists.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Overwrite an existing release.")] = False,
     engine: EngineName = None,
     master: Master = None,
     recoding: Annotated[
-        Path | None, typer.Option(help="Use a recoding that was kept with an earlier release, not the plan's method.")
+        Path | None, typer.Option(help="Apply a saved recoding instead of running the plan's method.")
     ] = None,
     previous: Annotated[
-        Path | None, typer.Option(help="An earlier released table: tell what both together leave of each crowd.")
+        Path | None, typer.Option(help="Earlier released table: report the crowds that remain if both are combined.")
     ] = None,
     save_recoding: Annotated[
-        bool, typer.Option("--save-recoding", help="Keep the recoding beside the release, for the next delivery.")
+        bool, typer.Option("--save-recoding", help="Save the recoding next to the release, to reuse it later.")
     ] = False,
     internal_report: Annotated[
         bool,
         typer.Option(
-            "--internal-report", help="Write a report for the owner too, which also tells of the original: keep it in."
+            "--internal-report",
+            help="Also write an internal report, with figures about the original. Do not publish it.",
         ),
     ] = False,
     explain: Annotated[
         bool,
-        typer.Option(
-            "--explain", help="Draw in the internal report what the loss comes from; takes up to two minutes."
-        ),
+        typer.Option("--explain", help="Show the sources of the loss in the internal report; takes up to two minutes."),
     ] = False,
     sign: Annotated[
-        Path | None, typer.Option(help="Sign the release as its maker, with this key (shoal signing-key create).")
+        Path | None,
+        typer.Option(help="Sign the release as its maker, with this private key (see shoal signing-key create)."),
     ] = None,
     expect_head: Annotated[
         str | None,
-        typer.Option(
-            help="A head of the plan's ledger, noted earlier; refuse where the ledger does not go on from it."
-        ),
+        typer.Option(help="Ledger head noted earlier; refuse if the plan's ledger does not continue from it."),
     ] = None,
     changes: Annotated[
         list[str] | None,
-        typer.Option("--set", help="A value in place of the plan's, such as columns.age.role=other; may be repeated."),
+        typer.Option("--set", help="Override a value of the plan, such as columns.age.role=other; may be repeated."),
     ] = None,
     log_json: Annotated[
-        Path | None, typer.Option(help="Add what happens to this file, one JSON object per line: steps and times.")
+        Path | None, typer.Option(help="Append a log of steps and times to this file, one JSON object per line.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Output JSON.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
 ) -> None:
     """Anonymize the table of a plan: write release, certificate and report.
 
-    The released table is checked against the plan's models before it is moved to its place. Where that fails, or no
+    The released table is verified against the plan's models before it is moved to its target. If that fails, or if no
     release is possible, nothing is written.
 
     \b

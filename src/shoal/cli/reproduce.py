@@ -13,19 +13,17 @@ from shoal.papers import PAPERS
 
 
 def reproduce(
-    out: Annotated[Path, typer.Option(help="Directory for the pages; created if it does not exist.")] = Path(
-        "reproduced"
-    ),
+    out: Annotated[Path, typer.Option(help="Directory for the pages; created if needed.")] = Path("reproduced"),
     paper: Annotated[
         list[str] | None, typer.Option(help=f"Only this one; may be repeated: {', '.join(PAPERS)}.")
     ] = None,
-    overwrite: Annotated[bool, typer.Option(help="Replace pages and pictures that exist.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    overwrite: Annotated[bool, typer.Option(help="Overwrite existing pages and pictures.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Output JSON.")] = False,
 ) -> None:
     """Run the papers' experiments and write them as Markdown and HTML.
 
-    The data sets are read from the folder that the environment variable SHOAL_DATA names; without it, the page says
-    what is missing and where it can be had, and holds what needs no data.
+    The environment variable SHOAL_DATA names the folder of the data sets. Without it, the page has only the experiments
+    that need no data, and lists where to get the rest.
 
     \b
     Example:  SHOAL_DATA=~/data shoal reproduce

@@ -12,13 +12,13 @@ import typer
 
 def review(
     plan: Annotated[Path, typer.Argument(help="The plan file (TOML).")],
-    by: Annotated[str | None, typer.Option(help="Who has read it; records the review in the plan.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    by: Annotated[str | None, typer.Option(help="Name of the reviewer; records the review in the plan.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Output JSON.")] = False,
 ) -> None:
     """Go through what only a person can decide in a plan, and record it.
 
     Without --by, the decisions are listed, the shortest list first. With it, the plan gets a section [review] with the
-    name, the day and a digest of roles and models: a later change of these shows, and a release says so.
+    name, the day and a digest of roles and models. A release warns if these have changed since.
 
     \b
     Example:  shoal review plan.toml

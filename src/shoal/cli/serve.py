@@ -15,29 +15,37 @@ MAX_VISITORS = 100
 
 def serve(
     file: Annotated[Path | None, typer.Argument(help="A table, a plan (TOML), or a folder to choose from.")] = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; one that is free by default.")] = 0,
-    no_open: Annotated[bool, typer.Option("--no-open", help="Print the link, and open no browser.")] = False,
-    root: Annotated[Path | None, typer.Option(help="The folder that the page may reach; that of the file.")] = None,
-    projects: Annotated[Path | None, typer.Option(help="Where projects are kept: ROOT/shoal-projects.")] = None,
-    api_only: Annotated[bool, typer.Option("--api-only", help="No pages; the token is SHOAL_TOKEN.")] = False,
-    host: Annotated[str, typer.Option(help="The address to listen at. Beyond this machine, use TLS.")] = "127.0.0.1",
-    certificate: Annotated[Path | None, typer.Option(help="The certificate of TLS (PEM).")] = None,
-    key: Annotated[Path | None, typer.Option(help="The key of TLS (PEM).")] = None,
-    memory: Annotated[float | None, typer.Option(min=0.25, help="Gigabytes for each run; most of the machine.")] = None,
-    time_limit: Annotated[float, typer.Option(min=1, help="Seconds that each run may take.")] = 3600.0,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port. Default: a free one.")] = 0,
+    no_open: Annotated[bool, typer.Option("--no-open", help="Print the link without opening a browser.")] = False,
+    root: Annotated[
+        Path | None, typer.Option(help="Folder that the page may access. Default: that of the file.")
+    ] = None,
+    projects: Annotated[Path | None, typer.Option(help="Folder of projects. Default: ROOT/shoal-projects.")] = None,
+    api_only: Annotated[
+        bool, typer.Option("--api-only", help="Serve the API without pages; the token is in SHOAL_TOKEN.")
+    ] = False,
+    host: Annotated[str, typer.Option(help="Address to listen on. Beyond this machine, use TLS.")] = "127.0.0.1",
+    certificate: Annotated[Path | None, typer.Option(help="TLS certificate (PEM).")] = None,
+    key: Annotated[Path | None, typer.Option(help="TLS private key (PEM).")] = None,
+    memory: Annotated[
+        float | None, typer.Option(min=0.25, help="Memory per run, in gigabytes. Default: most of the machine's.")
+    ] = None,
+    time_limit: Annotated[float, typer.Option(min=1, help="Time limit per run, in seconds.")] = 3600.0,
     database: Annotated[
-        list[str] | None, typer.Option(help="A database that plans in the page may read: env:NAME. May be repeated.")
+        list[str] | None, typer.Option(help="Database that plans on the page may read: env:NAME; may be repeated.")
     ] = None,
     visitors: Annotated[
         str | None,
-        typer.Option(help="Names, separated by commas, or a number: each gets a link, and a folder below the root."),
+        typer.Option(
+            help="Names separated by commas, or a number: each visitor gets a link and a folder below the root."
+        ),
     ] = None,
-    largest_upload: Annotated[float, typer.Option(min=0.001, help="Gigabytes that an upload may have.")] = 2.0,
+    largest_upload: Annotated[float, typer.Option(min=0.001, help="Size limit of an upload, in gigabytes.")] = 2.0,
 ) -> None:
     """Serve a local page that leads from a file to a verified release.
 
-    The link that is printed holds a token: whoever has it owns the page, and can read the tables below the folder. With
-    --visitors there are several links, and nobody sees files of another. Nothing leaves the machine. Needs shoal[web].
+    The printed link has a token. Anyone with the link controls the page and can read the tables below the folder. With
+    --visitors each visitor has a link, and sees only their own files. Nothing leaves the machine. Needs shoal[web].
 
     \b
     Example:  shoal serve patients.csv

@@ -17,17 +17,17 @@ Released = Annotated[Path, typer.Argument(help="The released table, a folder of 
 Trust = Annotated[
     Path | None, typer.Option("--trust", help="Public keys that you trust, one per line: ed25519 HEX NAME.")
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+Json = Annotated[bool, typer.Option("--json", help="Output JSON.")]
 
 
 def verify_files(
     release: Released,
     trust: Trust = None,
     require_approval: Annotated[
-        bool, typer.Option("--require-approval", help="An approver must have signed too, with a trusted key.")
+        bool, typer.Option("--require-approval", help="Require the signature of an approver with a trusted key.")
     ] = False,
     database: Annotated[
-        str | None, typer.Option(help="Where a table of a database is, for its certificate's file: env:NAME.")
+        str | None, typer.Option(help="Database of the released table, if a certificate file is given: env:NAME.")
     ] = None,
     require_complete: Annotated[
         bool, typer.Option("--require-complete", help="Exit with status 1 also if something could not be checked.")
@@ -36,9 +36,9 @@ def verify_files(
 ) -> None:
     """Verify a release from its files alone: digests, promises, signatures.
 
-    The promises are checked again with the plan in the certificate, as far as a release tells; what cannot be
-    recomputed is named. With --trust, the release must be signed by its maker with a key of that file. Exit status 0 if
-    all that was checked holds, 1 if not, 2 if it cannot be verified.
+    The promises are checked again with the plan in the certificate, as far as the release allows; the output lists what
+    cannot be recomputed. With --trust, the release must be signed by its maker with a key of that file. Exit status 0
+    if every check holds, 1 if not, 2 if it cannot be verified.
 
     \b
     Example:  shoal verify published.csv
@@ -91,13 +91,13 @@ def signing_key_group(context: typer.Context) -> None:
 
 @signing_key.command("create")
 def create_key(
-    file: Annotated[Path, typer.Argument(help="The private key to create; the public one is FILE.pub.")],
-    name: Annotated[str, typer.Option(help="Whose key it is; written into the public file.")] = "",
+    file: Annotated[Path, typer.Argument(help="Private key to create; the public key is written to FILE.pub.")],
+    name: Annotated[str, typer.Option(help="Name of the owner; written into the public file.")] = "",
     as_json: Json = False,
 ) -> None:
     """Create a private key, readable by you alone, and its public key.
 
-    Hand out FILE.pub: its line belongs into the file of trusted keys of those who verify. Needs shoal[signing].
+    Give FILE.pub to those who verify: its line belongs in their file of trusted keys. Needs shoal[signing].
 
     \b
     Example:  shoal signing-key create ~/keys/maker --name "Anna, statistics office"

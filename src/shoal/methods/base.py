@@ -276,6 +276,22 @@ def require_feasible_as_one_group(whole: Groups, models: AllOf) -> None:
             raise InfeasibleError("models.unreachable", rows=whole.rows, model=model, best=best)
 
 
+def failures_of(model: AllOf, groups: Groups) -> tuple[InfeasibleError, ...]:
+    """List the parts of a model that fail, with the figures that they reach."""
+    found = []
+    for part in model.parts:
+        verdict = part.assess(groups)
+        if not verdict.holds.all():
+            reached = format_parameters(verdict.effective, 6)
+            failing = int((~verdict.holds).sum())
+            found.append(
+                InfeasibleError(
+                    "models.fails-in-groups", model=part, failing=failing, groups=groups.count, reached=reached
+                )
+            )
+    return tuple(found)
+
+
 def suppress_failing(
     frequencies: FrequencySet, inverse: npt.NDArray[np.int64], count: int, model: Model
 ) -> tuple[npt.NDArray[np.int64], Groups]:

@@ -35,7 +35,7 @@ from shoal.methods.compile_notice import notify_compiling, report_compiling
 from shoal.methods.scenarios import bound_recoded_loss, decide_recoding
 from shoal.models import partial_knowledge_models, scenario_models
 from shoal.plan.plan import Plan
-from shoal.plan.saved_recoding import LOCAL_RECODING_MESSAGE, saved_recoding
+from shoal.plan.saved_recoding import saved_recoding
 from shoal.results.report_facts import Description, describe, describe_columns
 from shoal.results.usefulness import columns_with_no_signal, hidden_columns, released_entries
 from shoal.risk.exposure import Exposure, measure_exposure
@@ -203,7 +203,7 @@ class Decided:
 
     def recoding_text(self, release: Mapping[str, Any]) -> str:
         """Serialize the recoding for the next delivery; raise if it is local."""
-        raise PlanError(LOCAL_RECODING_MESSAGE)
+        raise PlanError("saved-recoding.local")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,11 +32,6 @@ FORMAT = "shoal recoding 1"
 
 OWNERS_FILE = "For the owner of the release, not to be published: levels tell of rows that were left out."
 
-LOCAL_RECODING_MESSAGE = (
-    "Only a recoding by levels (methods full-domain and levels) can be kept for the next delivery; this one is "
-    "local: it says which rows form a group, and nothing about other rows."
-)
-
 
 def saved_recoding(problem: Problem, recoding: Recoding, release: Mapping[str, Any]) -> str:
     """Serialize a recoding as JSON, for reuse with the next delivery.
@@ -44,7 +39,7 @@ def saved_recoding(problem: Problem, recoding: Recoding, release: Mapping[str, A
     ``release`` identifies the table that it was made for. Raises :class:`PlanError` if the recoding is local.
     """
     if not isinstance(recoding, ByLevel):
-        raise PlanError(LOCAL_RECODING_MESSAGE)
+        raise PlanError("saved-recoding.local")
     content = {
         "format": FORMAT,
         "note": OWNERS_FILE,

@@ -31,7 +31,6 @@ ROLES: tuple[Role, ...] = ("maker", "approver")
 FORMAT = "shoal signature 1"
 MAX_SIGNATURE_BYTES = 1_000_000
 MAX_NAME_CHARACTERS = 200
-INSTALL = "Signatures need the package 'cryptography': install shoal[signing]."
 KEY_LINE = re.compile(r"ed25519 ([0-9a-f]{64})(?: (.*))?")
 
 
@@ -118,7 +117,7 @@ def create_signing_key(path: Path, name: str = "") -> str:
         shoal.release("plan.toml", sign=Path("maker.key"))
     """
     if not can_sign():
-        raise InputError(INSTALL)
+        raise InputError("release.signing-package-missing")
     if not name.isprintable() or len(name) > MAX_NAME_CHARACTERS:
         raise InputError("release.key-name-too-long", maximum=MAX_NAME_CHARACTERS)
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -151,7 +150,7 @@ def read_signing_key(path: Path, release: Path) -> SigningKey:
     ``release`` is the path of the release: the key must not be in its folder.
     """
     if not can_sign():
-        raise InputError(INSTALL)
+        raise InputError("release.signing-package-missing")
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
@@ -262,7 +261,9 @@ def _check(
     if table not in statement.files:
         return _failed(found, "It does not name the released table.")
     if not can_sign():
-        return SignatureCheck(role, statement.key, statement.date, None, fault=INSTALL)
+        return SignatureCheck(
+            role, statement.key, statement.date, None, fault=str(InputError("release.signing-package-missing"))
+        )
     if not verify_ed25519(bytes.fromhex(statement.key), statement.signed_bytes(), signature):
         return _failed(found, "It was not made by the key that it names, or the statement was changed.")
     known = statement.key in trusted

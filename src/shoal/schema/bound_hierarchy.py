@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import HierarchyError
-from shoal.formatting import counted
 
 TOP = "*"
 
@@ -98,12 +97,8 @@ class MissingFromHierarchy(HierarchyError):
     def __init__(self, column: str, lacking: Sequence[str], rows: Sequence[int] = ()) -> None:
         self.column = column
         self.lacking = tuple(lacking)
-        where = f" (for example in data row {', '.join(map(str, rows))})" if rows else ""
-        super().__init__(
-            f"The hierarchy of column {column!r} must cover every value of the data; found "
-            f"{counted(len(lacking), 'distinct value')} that it does not cover{where}. Extend the hierarchy, mend the "
-            f"values, or declare them as missing values."
-        )
+        examples = HierarchyError("hierarchies.example-rows", rows=", ".join(map(str, rows))) if rows else ""
+        super().__init__("hierarchies.values-not-covered", column=column, found=len(lacking), rows=examples)
 
 
 @dataclass(frozen=True)
@@ -192,7 +187,7 @@ def _check_coarsening(columns: Sequence[Sequence[str]], column: str) -> None:
                 column=column,
                 level=level,
                 below=level - 1,
-                found=counted(len(split), "label"),
+                found=len(split),
                 lower=level - 1,
                 upper=level,
             )

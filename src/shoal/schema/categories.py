@@ -18,7 +18,6 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import PlanError
-from shoal.formatting import counted
 from shoal.runtime.marks import CellText, Key
 from shoal.runtime.validation import Validated
 from shoal.schema.spelling import identity_key
@@ -53,13 +52,13 @@ class Categories(Validated):
         if len(self.classes) < 2 or not all(self.classes):
             raise PlanError(
                 "columns.too-few-categories",
-                found=counted(len(self.classes), "list"),
+                found=len(self.classes),
                 empty=sum(not c for c in self.classes),
             )
         values = [value for values in self.classes for value in values]
         twice = len(values) - len(set(values))
         if twice:
-            raise PlanError("columns.value-in-two-categories", found=counted(twice, "value"))
+            raise PlanError("columns.value-in-two-categories", found=twice)
         if self.names is not None and not len(set(self.names)) == len(self.names) == len(self.classes):
             raise PlanError("columns.category-names-differ", names=len(set(self.names)), categories=len(self.classes))
 
@@ -101,5 +100,5 @@ class Categories(Validated):
         keys = [key(value) for value in values]
         lacking = sum(found not in category_of for found in keys)
         if lacking:
-            raise PlanError("columns.categories-incomplete", column=column, found=counted(lacking, "distinct value"))
+            raise PlanError("columns.categories-incomplete", column=column, found=lacking)
         return np.asarray([category_of[found] for found in keys], np.int32)

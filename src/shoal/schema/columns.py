@@ -14,7 +14,6 @@ from annotated_types import Ge, Le
 from typing_extensions import override
 
 from shoal.errors import HierarchyError, PlanError
-from shoal.formatting import counted
 from shoal.runtime.marks import INLINE, CellText, Name
 from shoal.runtime.validation import Validated
 from shoal.schema.bound_hierarchy import TOP, Ladder, WithHidden
@@ -402,7 +401,7 @@ def _refuse_conflicts(column: Column) -> None:
         meaning_of_key: dict[str | None, object] = {}
         conflicts = sum(meaning_of_key.setdefault(fold(value), meaning) != meaning for value, meaning in pairs)
         if conflicts:
-            raise PlanError("columns.equal-values-told-apart", key=what, found=counted(conflicts, "value"))
+            raise PlanError("columns.equal-values-told-apart", key=what, found=conflicts)
 
 
 def _rank(name: str, values: Sequence[str], order: tuple[str, ...] | None) -> npt.NDArray[np.int64] | None:
@@ -411,7 +410,7 @@ def _rank(name: str, values: Sequence[str], order: tuple[str, ...] | None) -> np
         position = {value: index for index, value in enumerate(order)}
         lacking = sum(value not in position for value in values)
         if lacking:
-            raise PlanError("columns.order-incomplete", column=name, found=counted(lacking, "distinct value"))
+            raise PlanError("columns.order-incomplete", column=name, found=lacking)
         return np.asarray([position[value] for value in values], np.int64)
     try:
         numbers = np.asarray([float(value) for value in values], np.float64)

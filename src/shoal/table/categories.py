@@ -14,7 +14,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from shoal.errors import ShoalError, VerificationError
-from shoal.formatting import counted
 from shoal.io.engines.base import Engine, Relation, require_columns
 from shoal.schema import Column, Schema
 
@@ -102,4 +101,4 @@ def require_categories(
             for value, category in zip(values, found, strict=True)
         )
         if wrong:
-            raise fault("columns.category-differs", column=added, found=counted(wrong, "pair"))
+            raise fault("columns.category-differs", column=added, found=wrong)

@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shoal.errors import PlanError
-from shoal.formatting import counted
 from shoal.io.engines.base import Engine, Relation
 from shoal.schema import Calendar, Column, Schema
 from shoal.table.people import NumberedPeople
@@ -120,7 +119,7 @@ def _refuse(name: str, faults: int, column: Column) -> None:
             "columns.shift-needs-dates",
             column=name,
             form=f"as {form}" if form else "such as 2024-02-29",
-            found=counted(faults, "different date"),
+            found=faults,
         )
 
 

@@ -35,7 +35,6 @@ _SIGNATURES = [
     *((0, sign) for sign in (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")),
 ]
 """First bytes of binary tables, and of compressed ones."""
-KEY_MESSAGE = "The file holds a key, by its place or its content, and no table; choose another."
 
 
 def keys_folder() -> Path:
@@ -80,7 +79,7 @@ def confine_readable_table(root: Path, path: Path) -> Path:
     real = confine_table(root, path)
     parts = real.rglob("*") if real.is_dir() else map(Path, glob.iglob(str(path), recursive=True))
     if any(map(_is_key, (real, *parts))):
-        raise InputError(KEY_MESSAGE)
+        raise InputError("page.file-is-a-key")
     return real
 
 

@@ -51,7 +51,6 @@ from shoal.budget.ledger import Booking, Ledger, Status
 from shoal.budget.sampling import RandomBits, SystemSource, check_sampling_design, sample_counts
 from shoal.budget.universe import read_universe
 from shoal.errors import InfeasibleError, PlanError
-from shoal.formatting import counted
 from shoal.methods.base import Method, Problem, require_quasi_identifiers
 from shoal.methods.full_domain.levels import Levels
 from shoal.models import AllOf, Model, make_model
@@ -273,7 +272,7 @@ class PopulationGrid(_Grid):
         promise = population_grid_check(np.asarray(counts or [0], np.int64), rows, self.k)
         undeclared = sum(not declared.get(cell) for cell in zip(*cells.labels, strict=True))
         if undeclared:
-            raise UniverseError("budget.cell-not-in-universe", cells=counted(undeclared, "cell"))
+            raise UniverseError("budget.cell-not-in-universe", cells=undeclared)
         if status.m > promise.m:
             raise UniverseError("budget.ledger-m-too-large", m=status.m, available=promise.m)
         return promise

@@ -529,28 +529,26 @@ def frame_to_arrow(frame: Any) -> pa.Table:
         raise
     check_names(names, named=True)
     if not wrapped.implementation.is_pandas_like() and nw.Object in wrapped.schema.values():
-        raise TableError(_mixed(wrapped))
+        raise _conversion_error(wrapped)
     try:
         if wrapped.implementation.is_pandas() and len(wrapped) < MIN_ROWS_FOR_THREADS:
             table = pa.Table.from_pandas(wrapped.to_native(), nthreads=1)
         else:
             table = wrapped.to_arrow()
     except (pa.ArrowException, TypeError, ValueError):
-        raise TableError(_mixed(wrapped)) from None
+        raise _conversion_error(wrapped) from None
     # pandas adds an index other than 0, 1, ... as a column; it is no column of the user
     return table.select([name for name in table.column_names if name in set(names)])
 
 
-def _mixed(frame: Any) -> str:
+def _conversion_error(frame: Any) -> TableError:
+    """Return the error of a frame that cannot be converted to Arrow."""
     for name in frame.columns:
         try:
             frame.select(name).to_arrow()
         except Exception:
-            return (
-                f"Column {name!r} mixes types, so its values have no common form. Convert it to one type first, "
-                f"for example to text."
-            )
-    return "The table cannot be turned into Arrow columns; convert its columns to plain types first."
+            return TableError("table.mixed-types", column=name)
+    return TableError("table.not-convertible")
 
 
 _PLAIN = (

@@ -65,11 +65,6 @@ BLANKS = " \t"
 PART = "part"
 """The column that distinguishes tables that are sent as one."""
 ZONE = "spark.sql.session.timeZone"
-NO_DATABASE = (
-    "Spark reads files and its own frames. A database is read in one transaction of one connection, so that all rows "
-    "are of one moment, and Spark's workers cannot share it. Use the engine duckdb, or export the table first."
-)
-
 # DuckDB's names, so that a certificate is the same whichever engine read the table
 TYPES = {
     "string": "VARCHAR", "tinyint": "TINYINT", "smallint": "SMALLINT", "int": "INTEGER", "bigint": "BIGINT",
@@ -154,7 +149,7 @@ class SparkEngine(SqlEngine):
                 frame, names, missing, named = self._run(lambda: open_files(self._spark, path, source))
             return self._table(frame, names, missing, source, named)
         if source.database is not None:
-            raise TableError(NO_DATABASE)
+            raise TableError("engine.spark-no-database")
         frame = source.frame
         if is_spark_frame(frame):
             names = tuple(frame.columns)
@@ -180,7 +175,7 @@ class SparkEngine(SqlEngine):
 
     def ingest(self, server: Postgres, query: TableQuery, missing: tuple[str, ...] = ()) -> Relation:
         """Raise: the result of a server comes to one machine."""
-        raise TableError(NO_DATABASE)
+        raise TableError("engine.spark-no-database")
 
     def cache(self, table: Relation) -> Relation:
         """Return the same rows cached in memory or on the executors' disks."""

@@ -49,7 +49,7 @@ def unpack_to_file(path: Path, target: Path) -> Path:
         path = target
         target = target.with_name(f"{target.name}-unpacked")
     kind = compression_of(path)
-    what = "Standard input" if path.name == target.name.removesuffix("-unpacked") else f"File {path.name!r}"
+    what = "<stdin>" if path.name == target.name.removesuffix("-unpacked") else repr(path.name)
     max_bytes = max(ALWAYS_ALLOWED_BYTES, MAX_EXPANSION * path.stat().st_size)
     try:
         with _opened(path, kind) as unpacked:

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.errors import OutputError, TableError
-from shoal.formatting import counted, number
+from shoal.formatting import number
 from shoal.io.formats import ColumnLabels, Options, Writing
 from shoal.io.formats.numbers import MAX_EXACT_INTEGER, cast_to_schema, whole_numbers
 
@@ -68,7 +68,7 @@ def load(path: Path, options: Options) -> tuple[pa.Table, Mapping[str, ColumnLab
     elif wanted in sheets:
         chosen = wanted
     else:
-        raise TableError("files.sheet-not-found", file=path.name, sheets=counted(len(sheets), "sheet"), found=wanted)
+        raise TableError("files.sheet-not-found", file=path.name, sheets=len(sheets), found=wanted)
     dtypes = None if options.schema is None else [_kind(part.type) for part in options.schema]
     # infer types from all rows: with those of a sample, other values would become missing
     sheet = book.load_sheet(

@@ -106,7 +106,7 @@ class Store:
         return self._files.get_file_info(str(location))
 
     def _copy(self, name: PurePosixPath, location: Path) -> None:
-        what = f"Object {name.name!r}"
+        what = repr(name.name)
         with self._translate_errors("be read to the end"):
             before = self._info(name)
             with self._files.open_input_stream(

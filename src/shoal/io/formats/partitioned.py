@@ -46,11 +46,11 @@ def find_parts(path: Path, given: str | None = None) -> Parts | None:
     """
     if os.path.isdir(path):
         base, files = path, [file for file in visible_files(path) if _form(file) is not None]
-        called = f"Directory {str(path)!r}"
+        called = repr(str(path))
     elif not os.path.lexists(path) and glob.has_magic(str(path)):
         base = _fixed(path)
         files = [Path(found) for found in sorted(glob.glob(str(path), recursive=True)) if os.path.isfile(found)]
-        called = f"The pattern {str(path)!r}"
+        called = repr(str(path))
     else:
         return None
     forms = {given} if given in SUFFIXES else {_form(file) for file in files}

@@ -10,10 +10,10 @@ from annotated_types import Ge
 from typing_extensions import override
 
 from shoal.errors import InfeasibleError, PlanError
-from shoal.formatting import format_parameters, percent
 from shoal.methods.base import (
     Method,
     Problem,
+    failures_of,
     require_feasible,
     require_quasi_identifiers,
     row_limit,
@@ -91,7 +91,10 @@ def recode_at(problem: Problem, levels: tuple[int, ...], suppression: float) -> 
 
         failing = ColumnSetChecks(problem).failing(levels)
         if failing:
-            failures = "; ".join(f"{part} fails in {bad} of {sets} sets of columns" for part, bad, sets in failing)
+            failures = tuple(
+                InfeasibleError("models.fails-in-column-sets", model=part, failing=bad, sets=sets)
+                for part, bad, sets in failing
+            )
             raise InfeasibleError("method.levels-too-low", reason=failures)
         problem = without_partial_knowledge(problem)
     frequencies = problem.frequencies
@@ -99,29 +102,20 @@ def recode_at(problem: Problem, levels: tuple[int, ...], suppression: float) -> 
     group, rest = suppress_failing(frequencies, inverse, groups.count, problem.model)
     suppressed = frequencies.rows - rest.rows
     if suppressed > row_limit(suppression, frequencies.rows) or rest.rows == 0:
-        raise InfeasibleError(_describe_failure(problem, groups, suppressed, suppression))
+        raise _failure(problem, groups, suppressed, suppression)
     return ByLevel(levels, group, LevelFacts(levels=dict(zip(problem.names, levels, strict=True))))
 
 
-def _describe_failure(problem: Problem, groups: Groups, suppressed: int, limit: float) -> str:
+def _failure(problem: Problem, groups: Groups, suppressed: int, limit: float) -> InfeasibleError:
     rows = problem.frequencies.rows
-    failing = []
-    for model in problem.model.parts:
-        verdict = model.assess(groups)
-        if not verdict.holds.all():
-            reached = format_parameters(verdict.effective, 6)
-            failing.append(
-                f"{model} fails in {int((~verdict.holds).sum())} of {groups.count} groups (reached: {reached})"
-            )
+    failures = failures_of(problem.model, groups)
     if any(model.requires_people for model in problem.model.parts):
-        return (
-            f"At these levels {'; '.join(failing)}, where a group fails that has a row of somebody who is not hidden. "
-            "Choose higher levels, lower the models' parameters, or use the method facts-suppression, which leaves out "
-            "single rows of people."
-        )
-    return (
-        f"At these levels {'; '.join(failing)}. Leaving failing groups out would cost {suppressed} of {rows} rows "
-        f"({percent(suppressed / rows, 2)}), above the limit of {percent(limit, 2)}. Choose higher levels, raise the "
-        "suppression "
-        f"limit, or lower the model's parameters."
+        return InfeasibleError("method.levels-fail-for-people", failures=failures)
+    return InfeasibleError(
+        "method.levels-fail",
+        failures=failures,
+        suppressed=suppressed,
+        rows=rows,
+        share=suppressed / rows,
+        limit=limit,
     )

@@ -23,7 +23,6 @@ from typing_extensions import override
 
 from shoal.bounds import Bound
 from shoal.errors import PlanError
-from shoal.formatting import counted
 from shoal.methods.base import Problem, Quality, require_feasible, require_quasi_identifiers
 from shoal.methods.local.base import Choice, CuttingMethod, LocalLoss
 from shoal.methods.local.lower_bounds import bound_recoding, effort_of
@@ -116,9 +115,7 @@ def ranks_of(problem: Problem) -> list[npt.NDArray[np.int32] | None]:
         position = {canonical(value): index for index, value in enumerate(column.order)}
         unlisted = sum(text not in position for text in dictionary.text)
         if unlisted:
-            raise PlanError(
-                "columns.order-incomplete", column=dictionary.name, found=counted(unlisted, "distinct value")
-            )
+            raise PlanError("columns.order-incomplete", column=dictionary.name, found=unlisted)
         listed = np.argsort(np.asarray([position[text] for text in dictionary.text], np.int64))
         rank = np.empty(dictionary.size, np.int32)
         rank[listed] = np.arange(len(listed), dtype=np.int32)

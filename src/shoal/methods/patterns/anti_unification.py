@@ -28,11 +28,11 @@ from typing_extensions import override
 
 from shoal.bounds import Bound
 from shoal.errors import InfeasibleError, PlanError
-from shoal.formatting import format_parameters
 from shoal.methods.base import (
     Method,
     Problem,
     Quality,
+    failures_of,
     mask_small_count,
     require_feasible,
     require_quasi_identifiers,
@@ -275,7 +275,7 @@ class AntiUnification(Method):
         outcome = self._form(lifted, found)
         left = lifted.table.rows - outcome.groups.rows
         if outcome.groups.rows == 0 or (self.keep_rest and left):
-            raise InfeasibleError(self._explain_infeasible(lifted))
+            raise self._infeasible(lifted)
         group = outcome.group[lifted.inverse].astype(np.int64)
         row = np.flatnonzero(group >= 0)
         labels = lifted.labels(outcome.codes, row)
@@ -332,7 +332,7 @@ class AntiUnification(Method):
         table = lifted.table
         found = find_patterns(table.codes, lifted.classes, table.count, lifted.k, self.indifferent, self.order)
         if not len(found.codes):
-            raise InfeasibleError(self._explain_infeasible(lifted))
+            raise self._infeasible(lifted)
         support = measure_overlap(table.codes, lifted.classes, table.count, found).support
         # each row's pattern: the fewest `*`, then the most records, then the first
         starts, fits = fit_patterns(table.codes, found.codes)
@@ -382,40 +382,35 @@ class AntiUnification(Method):
             levels=lifted.levels,
         )
 
-    def _explain_infeasible(self, lifted: _Lifted) -> str:
-        """Explain why there is no release, and report the best reachable values."""
+    def _infeasible(self, lifted: _Lifted) -> InfeasibleError:
+        """Return the error of a search without a release."""
         from shoal.methods.patterns.kernels.groups import group_by_patterns, sweep_patterns
 
         table, k = lifted.table, lifted.k
-        fewest = min(self.indifferent, table.codes.shape[1] - 1)
-        hint = "Raise indifferent, lower k" + ("" if self.keep_rest else ", or set keep_rest = true")
+        hidden = min(self.indifferent, table.codes.shape[1] - 1)
         if self.patterns == "overlapping":
             classes = np.bincount(lifted.classes, weights=table.count).astype(np.int64)
-            return (
-                f"No pattern with at most {fewest} of {table.codes.shape[1]} quasi-identifiers indifferent has {k} "
-                f"records of one sensitive class; {int((classes >= k).sum())} of {len(classes)} classes have as "
-                f"many records at all, the largest has {classes.max()}. Raise indifferent, lower k, or choose patterns "
-                f"= 'disjoint', which does not build its patterns inside a class only."
+            return InfeasibleError(
+                "patterns.none-in-class",
+                k=k,
+                hidden=hidden,
+                columns=table.codes.shape[1],
+                large=int((classes >= k).sum()),
+                classes=len(classes),
+                largest=int(classes.max()),
             )
-        swept = sweep_patterns(table.codes, table.count, 1, fewest)
+        swept = sweep_patterns(table.codes, table.count, 1, hidden)
         largest = int(swept.found.max(initial=0))
         if largest < k:
-            return f"No {k} of {table.rows} rows agree in all but {fewest} columns; at most {largest} do. {hint}."
+            return InfeasibleError(
+                "patterns.too-few-similar-rows", k=k, rows=table.rows, hidden=hidden, largest=largest
+            )
         formed = group_by_patterns(
             table.codes, np.zeros_like(lifted.classes), table.count, k, self.indifferent, self.order
         )
         groups = table.groups_of(formed.assignment.astype(np.int64), len(formed.sizes))
-        reached = []
-        for part in lifted.problem.model.parts:
-            verdict = part.assess(groups)
-            if not verdict.holds.all():
-                best = format_parameters(verdict.effective, 6)
-                reached.append(f"{part} fails in {int((~verdict.holds).sum())} of {groups.count} (they reach {best})")
-        return (
-            f"No pattern with at most {fewest} quasi-identifiers indifferent leads to a release that meets all models. "
-            f"Of the groups of at least {k} rows, {'; '.join(reached) or 'all fail together'}. {hint}, or lower the "
-            f"other models' parameters."
-        )
+        failures = failures_of(lifted.problem.model, groups) or (InfeasibleError("patterns.all-fail-together"),)
+        return InfeasibleError("patterns.models-not-met", hidden=hidden, k=k, failures=failures)
 
 
 @dataclass(frozen=True)
