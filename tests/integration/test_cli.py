@@ -148,7 +148,7 @@ BAD: dict[str, Case] = {
         swap("{ prefix = true }", '{ tree = { A = ["01234", "01235"] } }'), str, 2,
         "2 distinct values that it does not cover (for example in data row 3, 4). Extend the hierarchy"),
     "k < 2": (
-        swap("k = 2", "k = 1"), str, 2, "'k' must be a whole number of at least 2; found 1"),
+        swap("k = 2", "k = 1"), str, 2, "'k' must be a whole number of at least 2. Found 1"),
     "p > k": (
         swap("[method]", '[[models]]\nname = "p-sensitive"\np = 3\n[method]'), str, 2, "Raise `k`, or lower `p`"),
     "alpha impossible": (
@@ -170,7 +170,7 @@ ALSO_BAD: dict[str, Case] = {
     "intervals with a gap": (
         swap("[5, 10]", "[[[0, 20], [30, 40]]]"), str, 2, "leave a gap"),
     "categories that miss values": (
-        swap('["gout"]', '["rash"]'), str, 2, "1 distinct value in none"),
+        swap('["gout"]', '["rash"]'), str, 2, "1 distinct value in no category"),
     "alpha negative": (
         swap('name = "k-anonymity"', WEIGHTED.format(-1)), str, 2, "must be a number of at least 0"),
     "k > n": (
@@ -178,7 +178,7 @@ ALSO_BAD: dict[str, Case] = {
     "levels too low": (
         swap("age = 2, zip = 2", "age = 0"), str, 3, "Choose higher levels"),
     "a level that is not there": (
-        swap("age = 2", "age = 9"), str, 2, "from 0 to 3; found 9"),
+        swap("age = 2", "age = 9"), str, 2, "from 0 to 3. Found 9"),
     "an output in no directory": (
         swap("released.csv", "no/released.csv"), str, 2, "Create it first"),
     "a source that is not there": (
@@ -268,7 +268,7 @@ def test_release_in_a_separate_process(tmp_path: Path, shoal: Shoal) -> None:
     assert certificate["output"]["name"] == "released.csv"
     assert SECRET not in (tmp_path / "released.csv").read_text()
     assert SECRET not in done.out + json.dumps(certificate)
-    assert_refused(shoal("release", "plan.toml"), 2, "released.csv' exists")
+    assert_refused(shoal("release", "plan.toml"), 2, "released.csv' already exists")
     assert shoal("release", "plan.toml", "--overwrite").status == 0
 
 
