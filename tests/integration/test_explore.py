@@ -205,7 +205,7 @@ def test_errors_inside_a_trial(tmp_path, monkeypatch):
 
     monkeypatch.setattr(pipeline, "dry_run", fault)
     trial = explore_module._try(candidate, FrequencyCache())
-    assert (trial.outcome, trial.why) == ("failed", "A fault in shoal (ValueError).")
+    assert (trial.outcome, trial.why) == ("failed", "Internal error (ValueError). Please report this.")
     (refused,) = candidates(plan, ["anti-unification"], [3])
     broken = Plan.read(write_town_plan(tmp_path, models=["t-closeness t=0.5"]))
     refused = Candidate(broken, refused.method, broken.models)
@@ -498,6 +498,6 @@ def test_page_has_the_errors_of_trials_in_all_languages():
     late = Trial("mdav", {}, 2, "too slow", ShoalError("explore.trial-too-slow", seconds=0.5))
     done = Trial("mdav", {}, 2, "released", loss={"ncp": 0.5}, risk=0.1)
     first, second = _with_errors(Exploration("ncp", (late, done)))["trials"]
-    assert translate_error(first["error"], "de") == "Es dauerte länger als 0,5 Sekunden."
-    assert first["why"] == "It took more than 0.5 seconds."
+    assert translate_error(first["error"], "de") == "Der Versuch dauerte länger als 0,5 Sekunden und wurde beendet."
+    assert first["why"] == "The trial took more than 0.5 seconds and was stopped."
     assert second["error"] is None

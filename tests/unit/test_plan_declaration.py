@@ -182,7 +182,7 @@ def test_faults_are_counted_and_keys_come_before_objects():
     document["engine"] = {"threads": 0}
     error = refusal(document)
     assert error.where == ("engine", "threads")
-    assert "3 faults in all" in str(error)
+    assert "3 errors in total" in str(error)
 
 
 # -- former plans ----------------------------------------------------------------------------------------------------
