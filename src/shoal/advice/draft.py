@@ -209,7 +209,8 @@ def _alternatives(profile: Profile) -> list[str]:
     ]
     for one in profile.alternatives:
         taken = "" if one.taken else "; no"
-        lines.append(f"#   {_comment(one.change, MAX_ALTERNATIVE)}: {one.loss:.2f}, {percent(one.disclosed)}{taken}")
+        figures = f"{fixed(one.loss, 2)}, {percent(one.disclosed)}{taken}"
+        lines.append(f"#   {_comment(one.change, MAX_ALTERNATIVE)}: {figures}")
     return [*lines, ""]
 
 

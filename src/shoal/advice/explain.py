@@ -51,7 +51,8 @@ PLANNED_TIME_SHARE = 0.6
 class Change:
     """Change of a plan: a column or a model less, or a smaller parameter.
 
-    ``column`` is the dropped column, or the one that the model is about.
+    ``column`` is the dropped column, or the one that the model is about. Its parts can be read by name as those of
+    a dictionary, too.
     """
 
     model: str | None = None
@@ -67,6 +68,12 @@ class Change:
     def to_dict(self) -> dict[str, Any]:
         """Return the change for JSON."""
         return {key: value for key, value in vars(self).items() if value is not None}
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.to_dict()
+
+    def __getitem__(self, key: str) -> Any:
+        return self.to_dict()[key]
 
     def __str__(self) -> str:
         if self.model is None:
