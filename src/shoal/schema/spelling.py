@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 
 # invisible like white space, but not white space to Python
 INVISIBLE = "\u180e\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
@@ -29,6 +30,8 @@ READ_AS_MISSING = frozenset(
     ["#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA",
      "NULL", "NaN", "None", "n/a", "nan", "null"]
 )  # fmt: skip
+MAX_REMEMBERED_KEYS = 1 << 17
+"""Number of texts of which the key is remembered: trials read one sample again and again."""
 NUMBER = re.compile(r"([+-]?)(?=\.?[0-9])([0-9]*)(?:\.([0-9]*))?(?:e([+-]?[0-9]{1,9}))?")
 
 
@@ -73,6 +76,7 @@ def fold(text: str) -> str | None:
     return fold_any_text(text)
 
 
+@lru_cache(maxsize=MAX_REMEMBERED_KEYS)
 def fold_any_text(text: str) -> str | None:
     """Return the key of any text; :func:`fold` has a faster path."""
     key = text.casefold() if text.isascii() and text.isprintable() else _caseless(text)
