@@ -517,7 +517,7 @@ REFUSED: dict[str, tuple[str, int, str, str]] = {
     "a level of no column": (swapped("town = 1", "twon = 1"), 2, "PlanError", "'twon'"),
     "bound and rho": (swapped("bound = 2", "bound = 2\nrho = 0.001"), 2, "ParameterError", "both"),
     "neither bound nor rho": (swapped("bound = 2\n", ""), 2, "ParameterError", "neither"),
-    "a choice of no use": (swapped("bound = 2", "bound = 2\nchoice = 2"), 2, "ParameterError", "choose = 'private'"),
+    "a choice of no use": (swapped("bound = 2", "bound = 2\nchoice = 2"), 2, "ParameterError", 'choose = "private"'),
     "a choice of nothing": (PRIVATE.replace("choice = 3", "choice = 1"), 2, "PlanError", "above 1"),
     "a sample of fixed size": (
         swapped("bound = 2", 'bound = 2\ndesign = "fixed-size"'), 2, "FixedSizeSamplingError", "Give `beta`",
@@ -526,7 +526,7 @@ REFUSED: dict[str, tuple[str, int, str, str]] = {
     "no ledger": (swapped("people.ledger", "other.ledger"), 2, "LedgerNotFoundError", "Create it first"),
     "another file": (swapped("people.ledger", "people.csv"), 2, "LedgerUnreadableError", "SQLite"),
     "ledger not named": (swapped('ledger = "people.ledger"\n', ""), 2, "PlanError", "'ledger'"),
-    "delta above the limit": (swapped("k = 66", "k = 30"), 3, "DeltaExceededError", "larger k"),
+    "delta above the limit": (swapped("k = 66", "k = 30"), 3, "DeltaExceededError", "larger `k`"),
     "universe not declared": (swapped("universe = 1000\n", "", POPULATION), 2, "UniverseError", "universe"),
     "universe too small": (swapped("1000", "818", POPULATION), 3, "UniverseTooSmallError", "n - 1 + k = 819"),
     "universe file missing": (swapped("1000", '"census.csv"', POPULATION), 2, "UniverseError", "No such file"),

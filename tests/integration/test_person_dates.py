@@ -126,7 +126,7 @@ def test_offsets_depend_on_key_and_days():
         ({"role": "sensitive", "shift": {"days": 5}}, "Only dates of a quasi-identifier"),
         ({"role": "other", "shift": {"days": 5}, "relative_to": "first"}, "not both"),
         ({"role": "other", "shift": {"days": 0}}, "days"),
-        ({"role": "other", "shift": {"weeks": 5}}, "shift = { days = 180"),
+        ({"role": "other", "shift": {"weeks": 5}}, "needs the key columns.day.shift.days"),
         ({"role": "other", "shift": {"days": 5, "per": "row"}}, "person"),
         ({"role": "other", "relative_to": "last"}, "first"),
     ],
