@@ -346,7 +346,7 @@ def test_verification_stops_a_release_passed_by_models(monkeypatch):
         fails = np.zeros(len(visible.count), bool)
         return SetsVerdict(True, True, {"k": 4, "rows_per_person": 4}, 1, None, 0, fails)
 
-    monkeypatch.setattr(shoal.verification.check, "assess_sets", blind)
+    monkeypatch.setattr("shoal.models.partial_knowledge.assess_sets", blind)
     with pytest.raises(VerificationError, check=has_code("verification.judgements-differ")):
         shoal.anonymize(
             table_of(150, 3), plan_of((Known(shoal.models.KAnonymity(4), 2),), shoal.methods.HiddenCells(levels=ZERO))

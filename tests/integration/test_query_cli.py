@@ -222,7 +222,7 @@ REFUSED: dict[str, tuple[tuple[str, ...], int, str, str]] = {
     "rho below the blind guess": (("mean", "--rho", "1e-9", *SUM), 2, "RhoTooSmallError", "larger `rho`"),
     "rho above the crowd": (("count", "--rho", "0.21"), 2, "RhoAboveCrowdError", "1/k = 1/5"),
     "rho of certainty": (("count", "--rho", "1"), 2, "ParameterError", "below 1"),
-    "rho is no number": (("count", "--rho", "some"), 2, "ParameterError", "rho must be a finite number"),
+    "rho is no number": (("count", "--rho", "some"), 2, "ParameterError", "`rho` must be a finite number"),
     "over budget": (("count", "--rho", "1/9"), 3, "BudgetExceededError", "The ledger is unchanged"),
     "no such column": (("sum", "--rho", "1/500", *SUM[2:], "--column", "aeg"), 2, "TableError", "mean column 2 of 4"),
     "no such condition": (("count", "--rho", "1/500", "--where", "ilness=flu"), 2, "TableError", "mean column 3 of 4"),
@@ -235,7 +235,7 @@ REFUSED: dict[str, tuple[tuple[str, ...], int, str, str]] = {
     ),
     "value twice": (("histogram", "--rho", "1/500", *VALUES, "--values", "flu"), 2, "ParameterError", "a value twice"),
     "no values": (
-        ("best-of", "--rho", "1/500", "--column", "illness", "--values", ","), 2, "ParameterError", "Got none",
+        ("best-of", "--rho", "1/500", "--column", "illness", "--values", ","), 2, "ParameterError", "Found none",
     ),
     "empty range": (("sum", "--rho", "1/500", *SUM, "--upper", "0"), 2, "ParameterError", "below `upper`"),
     "ends off the grid": (("sum", "--rho", "1/500", *SUM, "--step", "7"), 2, "ParameterError", "multiples of `step`"),
@@ -450,7 +450,7 @@ def test_rows_per_person_are_limited_and_booked(command: Callable[..., Any]) -> 
     asks = ("query", "count", "visits.csv", "--ledger", "few", "--rho", "1/20", "--person", "patient_id")
     status, _, err = command(*asks, "--rows-per-person", "2")
     assert status == 3
-    assert "about 2 rows of each person may still ask for rho of about 0.01557" in " ".join(err.split())
+    assert "about 2 rows per person may still ask for a `rho` of about 0.01557" in " ".join(err.split())
     assert command(*asks, "--rows-per-person", "1")[0] == 0
 
 

@@ -57,7 +57,7 @@ def test_expired_limit_gives_an_answer_or_a_reason(name):
     try:
         release = shoal.anonymize(people(), plan_of(name, 1e-6))
     except InfeasibleError as error:
-        assert "(time_limit)" in str(error)
+        assert "(`time_limit`)" in str(error)
         assert name in ("switching", "anti-unification", "mdav", "cbfs", "v-mdav", "k-first", "p-first")
         return
     assert all(model["holds"] for model in release.figures["models"])
@@ -123,7 +123,7 @@ def test_values_of_people_are_counted_within_the_limit(name):
     done = subprocess.run(
         [sys.executable, "-c", HARD_TABLE, name], capture_output=True, text=True, timeout=100, check=True
     )
-    assert "(time_limit)" in done.stdout
+    assert "(`time_limit`)" in done.stdout
 
 
 def hard_sets():

@@ -112,7 +112,7 @@ def test_other_settings_of_a_shared_session(started):
     Without such a promise they start another session, if the first has no user.
     """
     for more, message in (
-        ({"master": "local[3]"}, r"on 'local\[1\]' and cannot be moved to 'local\[3\]'"),
+        ({"master": "local[3]"}, r"on 'local\[1\]'; it cannot be moved to 'local\[3\]'"),
         ({"master": None, "threads": 3}, r"cannot be moved to 'local\[3\]'"),
         ({"memory": "2GB"}, r"its memory \(1024m\) cannot become 2GB"),
         ({"options": {"spark.sql.shuffle.partitions": "9"}}, "its option spark.sql.shuffle.partitions cannot"),
@@ -154,7 +154,7 @@ def test_foreign_session_is_used_and_never_ended(spark, monkeypatch):
     monkeypatch.setattr(spark_session, "start_session", lambda *given: pytest.fail("one is running"))
     with shoal.spark_session(EngineSettings("7GB", name="spark")) as found:
         assert found.sparkContext is spark.sparkContext
-        with pytest.raises(shoal.errors.PlanError, match=r"on 'local\[2\]' and cannot be moved to 'local\[7\]'"):
+        with pytest.raises(shoal.errors.PlanError, match=r"on 'local\[2\]'; it cannot be moved to 'local\[7\]'"):
             open_session(EngineSettings(name="spark", master="local[7]"))
         open_session(EngineSettings(name="spark", master="local[2]")).close()
     assert spark_shared_session._own.started is None

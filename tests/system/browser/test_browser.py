@@ -16,6 +16,7 @@ import pytest
 
 import shoal
 from shoal.datasets.patients import FOLDER
+from shoal.render import Grid
 from shoal.report.scatter import Point, exploration_page
 from tests.builders.plans import write_plan
 
@@ -64,7 +65,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         Point("3", 0.2, 0.3, False, False),
     ]
     rows = [("one", "k = 5", 0.1), (evil, "w" * 400, 0.3)]
-    page = exploration_page(points, "ncp", ("method", "parameters", "loss"), rows, "k-anonymity(k=5)")
+    page = exploration_page(points, "ncp", Grid("", ("method", "parameters", "loss"), rows), "k-anonymity(k=5)")
     (folder / "explore.html").write_text(page, encoding="utf-8")
     return {
         "demo": folder / "released.report.html",

@@ -68,5 +68,5 @@ def test_advice_only_above_one_percent_and_for_partial_knowledge():
     assert (whole["bad"], whole["block"]) == (True, None)
     safe = exposure_of({**PARTIAL, "exposure": {**FIGURES, "below_5": 0, "alone": 0}}, "en")
     assert safe["sentence"].endswith("finds at least 5 rows that fit, for everybody.")
-    people = {**PARTIAL, "exposure": {**FIGURES, "unit": "people"}}
+    people = {**PARTIAL, "exposure": {**FIGURES, "people": 200}}
     assert "fewer than 5 people" in exposure_of(people, "en")["sentence"]
