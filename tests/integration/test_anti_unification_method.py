@@ -388,7 +388,7 @@ def test_only_numbers_with_intervals_are_cut_first():
         ({"order": ()}, "must be a list, each item '<' or '>'"),
         ({"order": ("=",)}, "must be a list, each item '<' or '>'"),
         ({"order": "<"}, "must be a list, each item '<' or '>'"),
-        ({"patterns": "some"}, "must be 'disjoint', 'model-aware' or 'overlapping'"),
+        ({"patterns": "some"}, "must be disjoint, model-aware or overlapping"),
         ({"keep_rest": 1}, "true or false"),
         ({"patterns": "overlapping", "keep_rest": True}, "leave no remaining rows"),
     ],

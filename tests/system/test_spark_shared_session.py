@@ -154,7 +154,7 @@ def test_foreign_session_is_used_and_never_ended(spark, monkeypatch):
     monkeypatch.setattr(spark_session, "start_session", lambda *given: pytest.fail("one is running"))
     with shoal.spark_session(EngineSettings("7GB", name="spark")) as found:
         assert found.sparkContext is spark.sparkContext
-        with pytest.raises(shoal.errors.PlanError, match=r"on 'local\[2\]'; it cannot be moved to 'local\[7\]'"):
+        with pytest.raises(shoal.errors.PlanError, match=r"on 'local\[2\]' and cannot be moved to 'local\[7\]'"):
             open_session(EngineSettings(name="spark", master="local[7]"))
         open_session(EngineSettings(name="spark", master="local[2]")).close()
     assert spark_shared_session._own.started is None

@@ -686,7 +686,7 @@ def test_errors_in_german(server):
     answer = json.loads(server.ask("PATCH", f"/api/projects/{project}/plan", wrong, **german)[2])
     assert answer["error"].startswith("`p` darf höchstens `k` sein")
     page = server.ask("GET", f"/p/{project}/promise", **german)[2].decode()
-    assert "Der Plan kann noch nicht laufen: `p` darf höchstens `k` sein" in page
+    assert "Der Plan kann noch nicht laufen: <code>p</code> darf höchstens <code>k</code> sein" in page
     rare = {"changes": [{"set": ["method", "levels"], "value": {"age": 99}}]}
     answer = json.loads(server.ask("PATCH", f"/api/projects/{project}/plan", rare, **german)[2])
     assert answer["error"]

@@ -395,10 +395,10 @@ def test_no_key_is_read_as_a_table(tmp_path, monkeypatch, encoding, location):
             text = text.replace(tree, f'{{ csv = "{paths[location]}" }}')
         before = project.text
         project.save(text)
-        with pytest.raises(InputError, match=r"is a key and not a table"):
+        with pytest.raises(InputError, match=r"below the folder|is a key and not a table"):
             project.plan()
         project.save(before)
-    with pytest.raises(InputError, match=r"is a key and not a table"):
+    with pytest.raises(InputError, match=r"below the folder|is a key and not a table"):
         projects.open_path(paths[location])
     project.save(project.text.replace("[output]\n", f'[output]\npseudonym_key = "{made}"\n'))
     assert project.plan().output.pseudonym_key == made  # to make pseudonyms, it is read
