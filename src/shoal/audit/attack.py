@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.audit.inputs import RolesLike, from_args
+from shoal.audit.inputs import DEFAULT_CROWD_SIZE, RolesLike, from_args
 from shoal.errors import PlanError, TableError
 from shoal.formatting import number, percent
 from shoal.io.engines.base import EngineSettings, Source
@@ -38,9 +38,6 @@ from shoal.schema import Column, Role, Schema
 from shoal.table.people import number_names
 from shoal.utility.coded_tables import CodedColumn, TableReader, open_tables
 from shoal.utility.labels import parse_number
-
-DEFAULT_CROWD_SIZE = 5
-"""Minimum size of a crowd, if no model requires a group size."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -19,6 +19,8 @@ from shoal.plan.plan import Plan, PlanLike, as_plan
 from shoal.schema import Column, Role, Schema
 from shoal.utility.coded_tables import TableReader, open_tables, source_of
 
+DEFAULT_CROWD_SIZE = 5
+"""Minimum size of a crowd, if no model requires a group size."""
 RolesLike = PlanLike | Schema
 """A plan or a schema, which assigns roles to columns."""
 

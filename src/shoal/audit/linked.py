@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.audit.find_links import find_links, is_row_key, is_unique, list_tables
+from shoal.audit.inputs import DEFAULT_CROWD_SIZE
 from shoal.errors import PlanError, TableError
 from shoal.formatting import number
 from shoal.io.engines.base import UTC, Source
@@ -219,7 +220,7 @@ def audit_linked(
     *,
     root: str | None = None,
     links: Sequence[str] = (),
-    k: int = 5,
+    k: int = DEFAULT_CROWD_SIZE,
     knowledge: Knowledge | None = None,
     sensitive: ColumnsLike = (),
     ignore: ColumnsLike = (),

@@ -40,9 +40,6 @@ Ignored = Annotated[
     typer.Option("--ignore", help="With linked tables, columns that nobody knows: table.column; may be repeated."),
 ]
 
-DEFAULT_CROWD_SIZE = 5
-"""Smallest number of people in a crowd, if no model requires one."""
-
 
 def audit_files(
     table: Path | None,
@@ -100,6 +97,7 @@ def _split(link: str) -> tuple[Path, str]:
 
 def _group_size(models: Sequence[str]) -> int:
     """Return the group size that the models require; five without one."""
+    from shoal.audit.inputs import DEFAULT_CROWD_SIZE
     from shoal.errors import PlanError
     from shoal.models import size_of_groups
     from shoal.plan.coerce import as_models

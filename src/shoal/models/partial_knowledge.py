@@ -28,7 +28,7 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -38,14 +38,13 @@ from typing_extensions import override
 from shoal.errors import PlanError
 from shoal.models.base import AllOf, Assessment, Model
 from shoal.models.k_anonymity import KAnonymity
+from shoal.models.of_columns import ModelOfColumns
 from shoal.models.views import CodedTable, Examined
 from shoal.runtime.validation import Name, Validated
-from shoal.schema import Domain
 from shoal.table.column_subsets import SubsetCounter, all_subsets, subsets_up_to
 from shoal.table.frequency_set import FrequencySet
 from shoal.table.groups import Groups
 from shoal.table.person_crowds import find_person_crowds
-from shoal.table.rules import Rule
 
 CANDIDATES_KEY = {"rows": "rows_per_person", "people": "people_per_person"}
 """The name of the smallest number of candidates, by what is counted."""
@@ -56,11 +55,8 @@ MAX_KEY_COLUMNS = 12
 
 
 @dataclass(frozen=True)
-class PartialKnowledge(Model):
+class PartialKnowledge(ModelOfColumns):
     """Base class: another model, applied to sets of columns."""
-
-    of: Model
-    binds_all_columns: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if isinstance(self.of, PartialKnowledge | AllOf):
@@ -69,35 +65,9 @@ class PartialKnowledge(Model):
             raise PlanError("models.known-not-possible", model=self.of.name)
 
     @property
-    def name(self) -> str:  # type: ignore[override]
-        """The name of the model that is applied."""
-        return self.of.name
-
-    @property
-    @override
-    def closed_under_union(self) -> bool:  # type: ignore[override]
-        return self.of.closed_under_union
-
-    @property
     @override
     def closed_under_superset(self) -> bool:  # type: ignore[override]
         return self.of.closed_under_superset
-
-    @property
-    @override
-    def least(self) -> int:
-        """The smallest group of a set of columns that can meet the model."""
-        return self.of.least
-
-    @property
-    @override
-    def counts(self) -> str:  # type: ignore[override]
-        return self.of.counts
-
-    @property
-    @override
-    def row_model(self) -> Model:
-        return self.of_rows
 
     def applies(self, known: Iterable[str]) -> bool:
         """Return True: only quasi-identifiers are known."""
@@ -131,16 +101,10 @@ class PartialKnowledge(Model):
         return Examined(found.holds, found.effective, found.failing, facts)
 
     @property
+    @override
     def of_rows(self) -> PartialKnowledge:
         """The same knowledge with the row model, if the model counts people."""
         return replace(self, of=getattr(self.of, "of_rows", self.of))
-
-    @override
-    def superset_rules(
-        self, domains: tuple[Domain, ...], totals: Sequence[npt.NDArray[np.int64]], *, whole: bool
-    ) -> list[tuple[int, Rule]] | None:
-        """Return None: groups on all columns may be smaller than the model's."""
-        return None
 
     @property
     def by_size(self) -> bool:
@@ -172,24 +136,6 @@ class PartialKnowledge(Model):
     def require(self, names: Sequence[str]) -> None:
         """Raise if a required column is not among ``names``."""
         raise NotImplementedError
-
-    @override
-    def relaxations(self) -> Iterator[tuple[str, int, Model]]:
-        for name, lower, relaxed in self.of.relaxations():
-            yield name, lower, replace(self, of=relaxed)
-
-    @override
-    def check(self, domains: tuple[Domain, ...]) -> None:
-        self.of.check(domains)
-
-    @override
-    def require_harmless_support(self, domains: tuple[Domain, ...]) -> None:
-        self.of.require_harmless_support(domains)
-
-    @override
-    def assess(self, groups: Groups) -> Assessment:
-        """Assess groups that are already those of a set of columns."""
-        return self.of.assess(groups)
 
 
 @dataclass(frozen=True)
@@ -231,10 +177,6 @@ class Known(PartialKnowledge):
             yield "known", self.known - 1, replace(self, known=self.known - 1)
 
     @override
-    def with_group_size(self, least: int) -> Known:
-        return Known(self.of.with_group_size(least), self.known)
-
-    @override
     def to_plan(self) -> dict[str, Any]:
         return {**self.of.to_plan(), "known": self.known}
 
@@ -267,10 +209,6 @@ class KnowsColumns(PartialKnowledge):
     @override
     def require(self, names: Sequence[str]) -> None:
         KeySet(self.columns, 2).require(names)
-
-    @override
-    def with_group_size(self, least: int) -> KnowsColumns:
-        return KnowsColumns(self.of.with_group_size(least), self.columns)
 
     def __str__(self) -> str:
         return f"{self.of} on {len(self.columns)} key columns"

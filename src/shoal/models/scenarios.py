@@ -24,7 +24,7 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -34,13 +34,12 @@ from typing_extensions import override
 from shoal.errors import PlanError
 from shoal.models.base import AllOf, Assessment, Model
 from shoal.models.k_anonymity import KAnonymity
+from shoal.models.of_columns import ModelOfColumns
 from shoal.models.partial_knowledge import Known, KnowsColumns, PartialKnowledge, replaces_model
 from shoal.models.views import CodedTable, Examined
 from shoal.runtime.validation import Name, Validated
-from shoal.schema import Domain
 from shoal.table.frequency_set import FrequencySet
 from shoal.table.groups import Groups, group_keys
-from shoal.table.rules import Rule
 
 Reading = Literal["strict", "loose"]
 Columns = tuple[str, ...]
@@ -95,12 +94,10 @@ class Knowledge:
 
 
 @dataclass(frozen=True)
-class InScenario(Model):
+class InScenario(ModelOfColumns):
     """Another model, applied to the crowds of a scenario."""
 
-    of: Model
     knowledge: Knowledge
-    binds_all_columns: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         sets = self.number_of_sets
@@ -114,21 +111,11 @@ class InScenario(Model):
             )
 
     @property
-    def name(self) -> str:  # type: ignore[override]
-        """The name of the model that is applied."""
-        return self.of.name
-
-    @property
     @override
     def parameters(self) -> Mapping[str, Any]:
         known = self.knowledge
         plus = {"plus": known.plus} if known.plus else {}
         return {**self.of.parameters, "scenario": known.scenario, "columns": known.columns, **plus}
-
-    @property
-    @override
-    def closed_under_union(self) -> bool:  # type: ignore[override]
-        return self.of.closed_under_union
 
     @property
     @override
@@ -138,16 +125,6 @@ class InScenario(Model):
 
     @property
     @override
-    def counts(self) -> str:  # type: ignore[override]
-        return self.of.counts
-
-    @property
-    @override
-    def least(self) -> int:
-        """The smallest crowd that can meet the model."""
-        return self.of.least
-
-    @property
     def of_rows(self) -> Model:
         """The model that is applied, counting rows."""
         model: Model = getattr(self.of, "of_rows", self.of)
@@ -197,11 +174,6 @@ class InScenario(Model):
         """Return whether the model is asked where these columns are known."""
         return self.of_rows.sizes_only or self.column not in set(known)
 
-    @property
-    @override
-    def row_model(self) -> Model:
-        return self.of_rows
-
     def positions(self, columns: Sequence[str], quasi: Sequence[str]) -> Iterable[tuple[int, ...]]:
         """Yield the sets to examine, as positions among ``columns``."""
         for known in self.sets():
@@ -227,35 +199,6 @@ class InScenario(Model):
         if not self.of_rows.sizes_only and not any(h.domain.people is None for h in left):
             return None
         return self.of.assess(Groups(groups.size, left))
-
-    @override
-    def assess(self, groups: Groups) -> Assessment:
-        """Assess groups that are already crowds of the scenario."""
-        return self.of.assess(groups)
-
-    @override
-    def check(self, domains: tuple[Domain, ...]) -> None:
-        self.of.check(domains)
-
-    @override
-    def require_harmless_support(self, domains: tuple[Domain, ...]) -> None:
-        self.of.require_harmless_support(domains)
-
-    @override
-    def superset_rules(
-        self, domains: tuple[Domain, ...], totals: Sequence[npt.NDArray[np.int64]], *, whole: bool
-    ) -> list[tuple[int, Rule]] | None:
-        """Return None: groups on all columns may be smaller than crowds."""
-        return None
-
-    @override
-    def relaxations(self) -> Iterator[tuple[str, int, Model]]:
-        for name, lower, relaxed in self.of.relaxations():
-            yield name, lower, replace(self, of=relaxed)
-
-    @override
-    def with_group_size(self, least: int) -> InScenario:
-        return replace(self, of=self.of.with_group_size(least))
 
     def __str__(self) -> str:
         return f"{self.of} in scenario {self.knowledge.scenario!r}"

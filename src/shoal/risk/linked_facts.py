@@ -16,16 +16,15 @@ relational and transaction attributes", 2013.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
-from shoal.table.groups import different_keys
-from shoal.table.linked_rows import LinkedRowCrowds, crowds_of_row_sets
-from shoal.table.linked_tables import FactTable, LinkedPeople, SensitiveValues, number_rows
+from shoal.table.groups import different_keys, number_rows
+from shoal.table.linked_rows import LinkedRowCrowds, crowds_of_row_sets, number_multisets
+from shoal.table.linked_tables import FactTable, LinkedPeople, SensitiveValues
 
 Whole = npt.NDArray[np.int64]
 
@@ -132,11 +131,10 @@ def crowds_by_all(linked: LinkedPeople) -> Whole:
     for table in reversed(_parents_first(linked)):
         children = [child for child in linked.tables if child.parent == table.name]
         owners = [child.parent_row for child in children]
-        tree[table.name] = number_rows(
-            [tree[table.name], _multisets(owners, [tree[child.name] for child in children], table.rows)], table.rows
-        )
+        below = number_multisets(owners, [tree[child.name] for child in children], table.rows)
+        tree[table.name] = number_rows([tree[table.name], below], table.rows)
     direct = [table for table in linked.tables if table.parent == linked.root_name]
-    own = _multisets([table.person for table in direct], [tree[table.name] for table in direct], linked.people)
+    own = number_multisets([table.person for table in direct], [tree[table.name] for table in direct], linked.people)
     return count_equal([linked.root, own], linked.people)
 
 
@@ -150,13 +148,8 @@ def crowds_by_intervals(linked: LinkedPeople, table: FactTable, column: str) -> 
     gaps = np.diff(days, prepend=0)[same]
     owner = person[same]
     position = np.arange(len(owner)) - np.searchsorted(owner, owner)
-    return count_equal(
-        [
-            linked.root,
-            _multisets([owner], [number_rows([position, gaps - gaps.min(initial=0)], len(owner))], linked.people),
-        ],
-        linked.people,
-    )
+    steps = number_rows([position, gaps - gaps.min(initial=0)], len(owner))
+    return count_equal([linked.root, number_multisets([owner], [steps], linked.people)], linked.people)
 
 
 def crowds_by_childless_rows(linked: LinkedPeople, child: FactTable) -> Whole | None:
@@ -289,21 +282,3 @@ def _parents_first(linked: LinkedPeople) -> list[FactTable]:
         ordered += found
         reached |= {table.name for table in found}
     return ordered
-
-
-def _multisets(owners: Sequence[Whole], items: Sequence[Whole], people: int) -> Whole:
-    """Number the owners by their multiset of items; items of two lists differ."""
-    number, used = np.zeros(people, np.int64), 1
-    for owner, item in zip(owners, items, strict=True):
-        order = np.lexsort((item, owner))
-        owner, item = owner[order], item[order]
-        position = np.arange(len(owner)) - np.searchsorted(owner, owner)
-        by_position = np.argsort(position, kind="stable")
-        ends = np.cumsum(np.bincount(position))
-        # owners who agree in their first items, refined item by item; owners without more items keep their number
-        for begin, end in itertools.pairwise([0, *ends.tolist()]):
-            at = by_position[begin:end]
-            refined = number_rows([number[owner[at]], item[at]], len(at))
-            number[owner[at]] = used + refined
-            used += int(refined.max(initial=-1)) + 1
-    return number

@@ -206,6 +206,14 @@ def group_keys(codes: npt.NDArray[np.signedinteger], sizes: Sequence[int]) -> tu
     return inverse.astype(np.int64, copy=False), len(distinct)
 
 
+def number_rows(parts: Sequence[npt.NDArray[np.int64]], rows: int) -> npt.NDArray[np.int64]:
+    """Number rows by codes in several columns: equal codes, equal number."""
+    if not parts:
+        return np.zeros(rows, np.int64)
+    codes = np.stack(parts, axis=1)
+    return group_keys(codes, (codes.max(axis=0, initial=0) + 1).tolist())[0]
+
+
 def histogram(
     group: npt.NDArray[np.int64],
     value: npt.NDArray[np.int32],

@@ -15,13 +15,15 @@ trajectories: Nergiz, Atzori, Saygin and Guc, "Towards trajectory anonymization"
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import PlanError
-from shoal.table.groups import Groups, Histogram
+from shoal.table.groups import Groups, Histogram, number_rows
 
 MAX_ROW_SETS = 20_000_000
 """Largest number of sets of rows that are examined."""
@@ -69,22 +71,32 @@ def _same_trajectory(group: Whole, person: Whole, rows: Whole) -> LinkedRowCrowd
 
     Pairs are sorted by person, then by group.
     """
-    everybody, first = np.unique(person, return_index=True)
-    length = np.diff(np.r_[first, len(person)])
-    item = np.unique(group * (int(rows.max(initial=0)) + 1) + rows, return_inverse=True)[1].reshape(-1)
-    items = int(item.max(initial=-1)) + 1
-    # classes of people who agree in their first items, refined item by item; people without more items keep theirs
-    number, used = np.zeros(len(everybody), np.int64), 1
-    for position in range(int(length.max(initial=0))):
-        more = np.flatnonzero(length > position)
-        found, inverse = np.unique(number[more] * items + item[first[more] + position], return_inverse=True)
-        number[more] = used + inverse.reshape(-1)
-        used += len(found)
+    everybody, owner = np.unique(person, return_inverse=True)
+    item = number_rows([group, rows], len(group))
+    number = number_multisets([owner.reshape(-1)], [item], len(everybody))
     crowd = np.unique(number, return_inverse=True)[1].reshape(-1)
     order = np.argsort(crowd, kind="stable")
     start = np.searchsorted(crowd[order], np.arange(int(crowd.max(initial=-1)) + 2))
-    known = np.unique(np.stack([np.repeat(crowd, length), group], axis=1), axis=0)
+    known = np.unique(np.stack([crowd[owner.reshape(-1)], group], axis=1), axis=0)
     return LinkedRowCrowds(start.astype(np.int64), everybody[order].astype(np.int32), known[:, 0], known[:, 1])
+
+
+def number_multisets(owners: Sequence[Whole], items: Sequence[Whole], count: int) -> Whole:
+    """Number the owners by their multiset of items; items of two lists differ."""
+    number, used = np.zeros(count, np.int64), 1
+    for owner, item in zip(owners, items, strict=True):
+        order = np.lexsort((item, owner))
+        owner, item = owner[order], item[order]
+        position = np.arange(len(owner)) - np.searchsorted(owner, owner)
+        by_position = np.argsort(position, kind="stable")
+        ends = np.cumsum(np.bincount(position))
+        # owners who agree in their first items, refined item by item; owners without more items keep their number
+        for begin, end in itertools.pairwise([0, *ends.tolist()]):
+            at = by_position[begin:end]
+            refined = number_rows([number[owner[at]], item[at]], len(at))
+            number[owner[at]] = used + refined
+            used += int(refined.max(initial=-1)) + 1
+    return number
 
 
 def crowds_of_row_sets(group: Whole, person: Whole, rows: Whole, groups: int, limit: int) -> LinkedRowCrowds:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from shoal.errors import TableError
 from shoal.table.frequency_set import encode_column
-from shoal.table.groups import group_keys
+from shoal.table.groups import number_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -219,14 +219,6 @@ def _require_one_person(
             differing = int(((named != person[link.table]) & ~column.is_null().to_numpy()).sum())
             if differing:
                 raise TableError("linked.other-person", table=link.table, column=key, rows=differing)
-
-
-def number_rows(parts: Sequence[Whole], rows: int) -> Whole:
-    """Number rows by codes in several columns: equal codes, equal number."""
-    if not parts:
-        return np.zeros(rows, np.int64)
-    codes = np.stack(parts, axis=1)
-    return group_keys(codes, (codes.max(axis=0, initial=0) + 1).tolist())[0]
 
 
 def _codes(tables: Mapping[str, pa.Table], table: str, columns: Sequence[str]) -> dict[str, Whole]:

@@ -31,6 +31,9 @@ from shoal.web.translations import SENTENCES, TEXTS, translate_error, translate_
 from tests.builders.plans import write_plan
 from tests.builders.server import Server, slow_project
 
+STEPS = (
+    "table", "columns", "hierarchies", "promise", "review", "run", "explore", "compare", "attack", "publish"
+)  # fmt: skip
 SHOAL = [sys.executable, "-c", "from shoal.cli import main; main()"]
 
 
@@ -91,18 +94,7 @@ def test_workflow_for_a_table_by_path(server):
     for action in ("compare", "attack"):
         answer = server.act(project, action=action, release=1)
         assert answer["state"] == "done", answer
-    for step in (
-        "table",
-        "columns",
-        "hierarchies",
-        "promise",
-        "review",
-        "run",
-        "explore",
-        "compare",
-        "attack",
-        "publish",
-    ):
+    for step in STEPS:
         status, _, text = server.ask("GET", f"/p/{project}/{step}")
         assert status == 200, (step, text[:300])
         assert b"<h1>" in text
@@ -790,18 +782,7 @@ def test_workflow_for_a_database(clinic, tmp_path):
         assert server.act(project, action="release")["state"] == "done"
         for action in ("compare", "attack"):
             assert server.act(project, action=action, release=1)["state"] == "done"
-        for step in (
-            "table",
-            "columns",
-            "hierarchies",
-            "promise",
-            "review",
-            "run",
-            "explore",
-            "compare",
-            "attack",
-            "publish",
-        ):
+        for step in STEPS:
             status, _, text = server.ask("GET", f"/p/{project}/{step}")
             assert status == 200
             seen.append(text.decode())
