@@ -64,9 +64,18 @@ REGION_WORDS = {
 }  # fmt: skip
 WORDED_TOPICS = {"sex", "family", "origin"}
 """Facts that are words, few codes or small counts."""
+TOPICS_OF_OTHERS = {"family", "work", "events", "dwelling", "looks"}
+"""Facts that may be told by the name of another person."""
 MAX_CODES_OF_FACTS = 30
 MIN_LOOSE_CODES = 100
 MAX_REPEATED_CODES_SHARE = 0.4
+KEY_ENDING = re.compile(r"[a-z]{1,4}(id|nr|no|num|key|ref)")
+"""Short words that end like a key: fid, hhid, gzno."""
+MIN_NAMED_KEYS = 20
+KEY_TOPICS = {"offences", "health", "belief", "politics"}
+"""Sensitive topics of which a register has numbers, and no amounts: the number of a committal."""
+MIN_KEY_DIGITS = 4
+MIN_ROWS_OF_KEY = 100
 CORE_TOPICS = {"age", "sex", "origin", "place", "family"}
 """Visible facts that count more than a private word beside them: the age of a subscriber."""
 GRAVE_TOPICS = {"health", "belief", "sexuality", "politics", "offences", "money", "income"}
@@ -149,7 +158,7 @@ def judge_column(column: Evidence) -> Judgement:
             return Judgement(Tier.PERSON, Role.PERSON, person)
         if found := identifier_reason(name, values, distinct, filled, understood=_is_understood(name)):
             return Judgement(Tier.NAMES, Role.IDENTIFIER, found)
-        if column.kind in ("word", "text") and are_names_of_people(values) and not _is_understood(name):
+        if column.kind in ("word", "text") and not _explains_names(name) and are_names_of_people(values):
             return Judgement(Tier.NAMES, Role.IDENTIFIER, "its values are names of people")
     if column.kind == "text":
         return Judgement(Tier.TEXT, Role.DROP, "it is free text, which may say anything about anybody")
@@ -157,7 +166,8 @@ def judge_column(column: Evidence) -> Judgement:
         return Judgement(Tier.TEXT, Role.DROP, "by its name it is for remarks, which may say anything about anybody")
     if len(values) == 1 and not column.missing and column.rows >= MIN_ROWS_OF_CONSTANT:
         return _judge_constant(column)
-    if column.kind == "word" and len(values) > MAX_DISTINCT_WORDS and distinct > MAX_DISTINCT_WORD_SHARE:
+    is_varied = len(values) > MAX_DISTINCT_WORDS and distinct > MAX_DISTINCT_WORD_SHARE
+    if column.kind == "word" and is_varied and topic_of_values(values) != ("visible", "place", "form"):
         if have_same_unit(values):
             reason = "its numbers have a sign beside them (5%, 5 kg): without it they could become intervals"
         else:
@@ -203,6 +213,9 @@ def _judge_by_words(column: Evidence) -> Judgement:
     if found is None:
         return _judge_by_shape(column)
     tier = Tier(found.tier)
+    if found.topic in KEY_TOPICS and _numbers_records(column):
+        reason = f"by its name it is of a register of {TOPICS[found.topic]}, and no two rows have the same number"
+        return Judgement(Tier.NAMES, Role.IDENTIFIER, reason)
     if found.way == "abbreviation" and tier in (Tier.PRIVATE, Tier.TECHNICAL):
         reason = f"it may tell about {TOPICS[found.topic]} (read as {found.words}...), which is not sure"
         return Judgement(Tier.UNKNOWN, Role.QUASI_IDENTIFIER, f"{reason}, and somebody may know it")
@@ -232,8 +245,37 @@ def _judge_by_shape(column: Evidence) -> Judgement:
 
 def _may_be_key(column: Evidence) -> bool:
     """Return whether most codes occur in few rows."""
+    filled, count = column.rows - column.missing, len(column.values)
+    if column.kind != "code":
+        return False
+    named = any(KEY_ENDING.fullmatch(word) for word in words_of(column.name))
+    return count > max(MIN_LOOSE_CODES, MAX_REPEATED_CODES_SHARE * filled) or (named and count >= MIN_NAMED_KEYS)
+
+
+def _numbers_records(column: Evidence) -> bool:
+    """Return whether every row has its own whole number of one length."""
     filled = column.rows - column.missing
-    return column.kind == "code" and len(column.values) > max(MIN_LOOSE_CODES, MAX_REPEATED_CODES_SHARE * filled)
+    lengths = {len(value) for value in column.values}
+    return (
+        filled >= MIN_ROWS_OF_KEY
+        and len(column.values) == filled
+        and len(lengths) == 1
+        and min(lengths) >= MIN_KEY_DIGITS
+        and all(value.isdigit() for value in column.values)
+    )
+
+
+def _explains_names(name: str) -> bool:
+    """Return whether a name explains values that are names of people, too.
+
+    Places and candidates of an election are called so. A relative, a colleague or a house is not: the names of mothers
+    identify their children.
+    """
+    return any(
+        part.way in ("name", "inflection")
+        and (part.tier == "sensitive" or (part.tier == "visible" and part.topic not in TOPICS_OF_OTHERS))
+        for part in meanings_of(name)
+    )
 
 
 def _is_understood(name: str) -> bool:

@@ -27,7 +27,15 @@ from shoal.plan.review import Recipient
 from shoal.schema import Role
 
 DEFAULT_K = 5
-HEALTH_TOPICS = {"health", "illness", "drug", "codes of illnesses (ICD)", "codes of medicines (ATC)"}
+HEALTH_TOPICS = {
+    "health",
+    "illness",
+    "drug",
+    "codes of illnesses (ICD)",
+    "codes of medicines (ATC)",
+    "codes of operations (OPS)",
+    "genotypes",
+}
 SUPPRESSION = 0.05
 HIGH_LOSS = 0.5
 MAX_ALTERNATIVE = 200

@@ -45,6 +45,8 @@ VALUE_WORDS = {
 """Names of the values of a long table."""
 MIN_MEASUREMENTS = 2
 NEIGHBOUR_DISTANCE = 3
+MAX_FACT_DISTANCE = 5
+MIN_SENSITIVE_NEIGHBOURS = 2
 MIN_MONEY = 500
 MAX_ANSWERS = 12
 """Maximum number of values of an item of a questionnaire."""
@@ -155,7 +157,37 @@ def judge_by_neighbours(
         elif shapes[position].is_money and money > max(len(understood) / 2, MIN_TOPIC_COLUMNS):
             reason = "it is a number that is not understood, in a table about money"
             found[position] = Judgement(Tier.SENSITIVE, Role.SENSITIVE, reason, "money")
+    return _judge_among_sensitive(found, shapes)
+
+
+def _judge_among_sensitive(judged: Sequence[Judgement], shapes: Sequence[Shape]) -> list[Judgement]:
+    """Judge unknown columns between sensitive ones.
+
+    Tables have identities first, then what everybody sees, then findings. What stands among findings is one, unless
+    it is a date; at the end of the table two findings before it are enough.
+    """
+    found = list(judged)
+    for position, one in enumerate(judged):
+        if one.tier is not Tier.UNKNOWN or one.topic or shapes[position].kind == "date":
+            continue
+        before, after = (_nearest_facts(position, judged, step) for step in (-1, 1))
+        facts = before[:1] + after[:1] if after else before
+        if len(facts) == len([side for side in facts if side.tier is Tier.SENSITIVE]) >= MIN_SENSITIVE_NEIGHBOURS:
+            topic = facts[0].topic
+            reason = f"it is not understood, and stands among columns that tell about {TOPICS.get(topic, 'illnesses')}"
+            found[position] = Judgement(Tier.SENSITIVE, Role.SENSITIVE, reason, topic)
     return found
+
+
+def _nearest_facts(position: int, judged: Sequence[Judgement], step: int) -> list[Judgement]:
+    """Return the nearest visible and sensitive columns on one side."""
+    end = len(judged) if step > 0 else -1
+    facts = [
+        judged[at]
+        for at in range(position + step, end, step)
+        if judged[at].tier in (Tier.VISIBLE, Tier.SENSITIVE) and abs(at - position) <= MAX_FACT_DISTANCE
+    ]
+    return facts[:MIN_SENSITIVE_NEIGHBOURS]
 
 
 def _judge_measured_values(names: Sequence[str], judged: list[Judgement], shapes: Sequence[Shape]) -> list[Judgement]:

@@ -21,6 +21,7 @@ DATE_FORMATS = (
     "%m/%d/%Y %I:%M %p",
     "%d/%m/%Y %I:%M:%S %p", "%Y/%m/%d %H:%M:%S", "%Y/%m/%d %H:%M", "%d/%b/%Y:%H:%M:%S", "%d/%b/%Y:%H:%M:%S %z",
     "%d/%b/%Y", "%d-%b-%Y", "%d-%b-%y",
+    "%d%b%Y", "%d%b%Y:%H:%M:%S", "%d%b%y", "%Y-%b-%d",
     "%d %b %Y", "%d %B %Y", "%B %d, %Y", "%b %d, %Y", "%B %Y", "%d/%m/%y", "%m/%d/%y", "%d.%m.%y %H:%M",
     "%a %b %d %H:%M:%S %Y",
 )  # fmt: skip

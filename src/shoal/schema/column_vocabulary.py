@@ -312,6 +312,7 @@ KEYS = {
     *[
         "id",
         "ids",
+        "mrn",
         "key",
         "nr",
         "no",

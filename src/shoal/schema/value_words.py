@@ -55,16 +55,32 @@ MAX_LISTED_VALUES = 400
 MIN_LISTED_SHARE = 0.5
 CODE_FORMS = (
     ("codes of illnesses (ICD)", re.compile(r"[A-TV-Z]\d[\dA-B](\.?[\dA-Z]{1,4})?-?")),
+    ("codes of operations (OPS)", re.compile(r"[1-9]-\d[\da-z]{2}(\.[\da-z]{1,2})?")),
     ("codes of medicines (ATC)", re.compile(r"[ABCDGHJLMNPRSV]\d\d[A-Z]([A-Z](\d\d)?)?")),
 )
+GENOTYPE_FORM = re.compile(r"[ACGT-]{1,2}|[ACGT-]/[ACGT-]|[εe][2-4]/[εe][2-4]|\*\d{1,2}/\*\d{1,2}")
+"""The two letters of a place in the genome, or two numbered variants of a gene."""
+POSTCODE_FORM = re.compile(
+    r"[A-Z]{1,2}\d[A-Z\d]? ?\d[A-Z]{2}|[A-Z]\d[A-Z] ?\d[A-Z]\d|\d{4} ?[A-Z]{2}|\d{2}-\d{3}|\d{4}-\d{3}"
+)
+"""Postcodes of the United Kingdom, Canada, the Netherlands, Poland and Portugal."""
 OFFICE_CODE_FORM = re.compile(r"[EWSNK]\d{8}")
 """Codes of places by the statistical office of the United Kingdom."""
 REGION_FORM = re.compile(r"([A-Z]{2})(?=[A-Z]{0,2}\d)[A-Z\d]{1,3}")
 """Codes of regions of Europe (NUTS): a country, and letters or digits."""
 MIN_CODES = 3
+MIN_GENOTYPES = 3
 MIN_NAMES = 4
 MIN_CODE_SHARE = 0.9
 MAX_WORDS_OF_NAME = 4
+MIN_LONG_LIST = 30
+MIN_SHARE_IN_LONG_LIST = 0.3
+"""Share of listed names among many: the lists have the commonest only."""
+PARTICLES = {
+    "de", "van", "den", "der", "von", "zu", "ten", "ter", "el", "al", "ben", "bin", "di", "da", "do", "dos", "del",
+    "della", "la", "le", "du", "des", "mc", "mac", "o", "san", "st",
+}  # fmt: skip
+"""Words before surnames."""
 
 
 def topic_of_values(values: Sequence[str]) -> tuple[str, str, str] | None:
@@ -85,6 +101,14 @@ def topic_of_values(values: Sequence[str]) -> tuple[str, str, str] | None:
             letters = {value[:1] for value in sample}
             if len(letters) >= MIN_CODES and all(pattern.fullmatch(value) for value in sample):
                 return "sensitive", form, "form"
+    if (
+        len(sample) >= MIN_GENOTYPES
+        and any(len(value) > 1 for value in sample)
+        and all(GENOTYPE_FORM.fullmatch(value) for value in sample)
+    ):
+        return "sensitive", "genotypes", "form"
+    if len(sample) >= MIN_NAMES and all(POSTCODE_FORM.fullmatch(value) for value in sample):
+        return "visible", "place", "form"
     if _are_region_codes(sample):
         return "visible", "place", "form"
     lists, marks = _value_lists()
@@ -157,11 +181,13 @@ def are_names_of_people(values: Sequence[str]) -> bool:
     given, surnames = _names()
     found = 0
     for words in sample:
-        if len(words) == 1:
-            found += words[0] in given or words[0] in surnames
+        own = [word for word in words if word not in PARTICLES]
+        if len(own) == 1:
+            found += own[0] in given or own[0] in surnames
         elif 1 < len(words) <= MAX_WORDS_OF_NAME:
             found += any(word in given for word in words)
-    return found >= MIN_LISTED_SHARE * len(sample)
+    least = MIN_LISTED_SHARE if len(values) < MIN_LONG_LIST else MIN_SHARE_IN_LONG_LIST
+    return found >= least * len(sample)
 
 
 def _is_listed(text: str, listed: _ValueList) -> bool:
