@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 import shoal
 from shoal.errors import PlanError
 from shoal.io.engines.duckdb import DuckDBEngine
+from shoal.methods import METHODS
 from shoal.models import KAnonymity, LDiversity, PSensitive, Scenario, TCloseness
 from shoal.models.scenarios import Knowledge
 from shoal.schema import Column, Role, Schema, Tree
@@ -217,6 +218,78 @@ def test_groups_imply_their_unions(data, method):
             assert attack_with_list(plan, table, known)[0] <= Fraction(1, 2)
     except shoal.errors.InfeasibleError:
         assert method == "levels"
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    data=st.data(),
+    levels=st.tuples(*[st.integers(0, 2)] * 3),
+    plus=st.integers(0, 2),
+    known_to_others=st.booleans(),
+)
+def test_rows_of_failing_crowds_are_suppressed(data, levels, plus, known_to_others):
+    table, k = small_table(data.draw, data.draw(st.integers(6, 9))), 2
+    scenarios = (Scenario("register", ("a",), plus, k), Scenario("others", ("b", "c"), 0, k))
+    further = ("b", "c", *(["secret"] if known_to_others else []))
+    sets = [*slow_scenarios.sets_of(("a",), further, plus), *slow_scenarios.sets_of(("b", "c"), (), 0)]
+    rows = [
+        {name: (row[name], row[name][0], "*")[level] for name, level in zip(QUASI, levels, strict=True)}
+        | {"secret": row["secret"]}
+        for row in table.to_pylist()
+    ]
+    expected = slow_scenarios.remaining(rows, sets, k)
+    chosen = dict(zip(QUASI, levels, strict=True))
+    at_levels = plan_of(shoal.methods.Levels(chosen, 0.5), scenarios, known_to_others=known_to_others)
+    best = plan_of(shoal.methods.FullDomain(suppression=0.5), scenarios, known_to_others=known_to_others)
+    if 2 * len(expected) < len(rows):
+        with pytest.raises(shoal.errors.InfeasibleError):
+            shoal.anonymize(table, at_levels)
+        return
+    found = shoal.anonymize(table, at_levels)
+    assert sorted(map(repr, found.table.select([*QUASI, "secret"]).to_pylist())) == sorted(map(repr, expected))
+    optimum = shoal.anonymize(table, best)
+    assert optimum.figures["loss"]["ncp"] <= found.figures["loss"]["ncp"] + 1e-12
+    released = optimum.table.to_pylist()
+    for known in (["a"], ["b", "c"]):
+        padded = [*released, *[None] * (len(rows) - len(released))]  # who is left out fits everything
+
+        def fits(person, row, known=known):
+            return row is None or all(covers(row[name], person[name]) for name in known)
+
+        chances = slow_scenarios.beliefs(table.to_pylist(), padded, fits)
+        assert max(max(row[: len(released)]) for row in chances) <= Fraction(1, k)
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data(), method=st.sampled_from(sorted(SERVING)), plus=st.integers(0, 1), k=st.integers(2, 3))
+def test_a_list_of_all_rows_leaves_k_people_for_each(data, method, plus, k):
+    """No row is likelier than 1/k, and each can be of k people."""
+    table = small_table(data.draw, 9)
+    owners = [data.draw(OWNER) for _ in range(9)]
+    assume(len(set(owners)) >= k)
+    plan = plan_of(SERVING[method], (Scenario("register", ("a",), plus, k), Scenario("others", ("b", "c"), 0, k)))
+    schema = Schema({"who": Column(Role.PERSON), **plan.schema.columns})
+    plan = shoal.Plan(schema, (), plan.method, scenarios=plan.scenarios, together=False)
+    try:
+        released = shoal.anonymize(table.append_column("who", pa.array(owners)), plan).table.to_pylist()
+    except shoal.errors.InfeasibleError:
+        assert method == "levels"
+        return
+    assert len(released) == len(owners)
+    for known in (["a"], ["b", "c"], *([["a", "b"], ["a", "c"]] if plus else [])):
+
+        def fits(person, row, known=known):
+            return all(covers(row[name], person[name]) for name in known)
+
+        chances = slow_scenarios.beliefs(table.to_pylist(), released, fits)
+        assert max(map(max, chances)) <= Fraction(1, k)
+        for column in zip(*chances, strict=True):
+            assert len({owner for owner, chance in zip(owners, column, strict=True) if chance}) >= k
+
+
+def test_every_serving_method_is_attacked():
+    declared = {name for name, method in METHODS.items() if method.supports_scenarios}
+    assert declared == set(SERVING)
 
 
 def test_compatible_rows_are_not_possible_rows():

@@ -26,6 +26,16 @@ def crowds(rows: Sequence[Mapping[str, Any]], known: Collection[str]) -> list[li
     return list(found.values())
 
 
+def remaining(rows: Sequence[Mapping[str, Any]], sets: Collection[Collection[str]], k: int) -> list[Mapping[str, Any]]:
+    """Leave small crowds out, one at a time, until none is small."""
+    left = list(rows)
+    while True:
+        small = next((c for known in sets for c in crowds(left, known) if len(c) < k), None)
+        if small is None:
+            return left
+        left = [row for number, row in enumerate(left) if number not in small]
+
+
 def beliefs(people: Sequence[Any], rows: Sequence[Any], fits: Callable[[Any, Any], bool]) -> list[list[Fraction]]:
     """Return the probability of every row for every person.
 

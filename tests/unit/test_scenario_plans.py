@@ -124,10 +124,6 @@ def test_the_loose_reading_is_that_of_key_sets():
             "scenarios.model-not-possible",
         ),
         ({"scenarios": [REGISTER], "method": {"name": "mdav", "k": 5}}, "method.not-for-scenarios"),
-        (
-            {"scenarios": [REGISTER], "method": {"name": "full-domain", "suppression": 0.1}},
-            "method.suppression-with-scenarios",
-        ),
     ],
 )
 def test_what_cannot_be_meant_is_refused(sections, code):

@@ -120,8 +120,12 @@ class InScenario(ModelOfColumns):
     @property
     @override
     def closed_under_superset(self) -> bool:  # type: ignore[override]
-        """Return False: leaving a row out may leave a crowd that fails."""
-        return False
+        """Return whether more rows never make a crowd fail.
+
+        Where rows of failing crowds are left out until none fails, the rows that remain at some levels remain at
+        higher ones: the crowds there are unions of theirs.
+        """
+        return self.of.closed_under_superset
 
     @property
     @override

@@ -19,7 +19,7 @@ from shoal.methods.base import (
     row_limit,
     suppress_failing,
 )
-from shoal.models import AllOf, partial_knowledge_models, scenario_models
+from shoal.models import AllOf, partial_knowledge_models
 from shoal.runtime.validation import Share
 from shoal.schema import Schema
 from shoal.table import ByLevel, Groups, recode_codes
@@ -54,10 +54,6 @@ class Levels(Method):
         require_all_rows(self.name, self.suppression, model)
 
     @override
-    def check_scenarios(self, schema: Schema, model: AllOf) -> None:
-        require_all_rows(self.name, self.suppression, model)
-
-    @override
     def decide(self, problem: Problem) -> ByLevel:
         # Time n log n for n distinct combinations.
         levels = []
@@ -78,37 +74,41 @@ def require_all_rows(method: str, suppression: float, model: AllOf) -> None:
     """
     if suppression and partial_knowledge_models(model):
         raise PlanError("method.suppression-with-known", method=method, suppression=suppression)
-    if suppression and scenario_models(model):
-        raise PlanError("method.suppression-with-scenarios", method=method, suppression=suppression)
     if suppression and any(part.requires_people for part in model.parts):
         raise PlanError("method.suppression-with-linked-rows", method=method, suppression=suppression)
 
 
 def recode_at(problem: Problem, levels: tuple[int, ...], suppression: float) -> ByLevel:
     """Return the recoding at some levels, or raise with the models that fail."""
-    if problem.model.of_some_columns:
-        from shoal.methods.full_domain.partial_knowledge import ColumnSetChecks, without_partial_knowledge
-
-        failing = ColumnSetChecks(problem).failing(levels)
-        if failing:
-            failures = tuple(
-                InfeasibleError("models.fails-in-column-sets", model=part, failing=bad, sets=sets)
-                for part, bad, sets in failing
-            )
-            raise InfeasibleError("method.levels-too-low", reason=failures)
-        problem = without_partial_knowledge(problem)
     frequencies = problem.frequencies
     inverse, groups = frequencies.group(*recode_codes(frequencies.codes, problem.ladders, levels))
-    group, rest = suppress_failing(frequencies, inverse, groups.count, problem.model)
+    failures: tuple[InfeasibleError, ...] = ()
+    if problem.model.of_some_columns:
+        from shoal.methods.full_domain.partial_knowledge import ColumnSetChecks, suppress_crowds
+
+        failures = tuple(
+            InfeasibleError("models.fails-in-column-sets", model=part, failing=bad, sets=sets)
+            for part, bad, sets in ColumnSetChecks(problem).failing(levels)
+        )
+        if failures and not suppression:
+            raise InfeasibleError("method.levels-too-low", reason=failures)
+    if failures:
+        found = suppress_crowds(problem, levels)
+        group, rest = found.group, found.groups
+    else:
+        model = problem.model.of_all_columns
+        group, rest = suppress_failing(frequencies, inverse, groups.count, model)
     suppressed = frequencies.rows - rest.rows
     if suppressed > row_limit(suppression, frequencies.rows) or rest.rows == 0:
-        raise _failure(problem, groups, suppressed, suppression)
+        raise _failure(problem, groups, failures, suppressed, suppression)
     return ByLevel(levels, group, LevelFacts(levels=dict(zip(problem.names, levels, strict=True))))
 
 
-def _failure(problem: Problem, groups: Groups, suppressed: int, limit: float) -> InfeasibleError:
+def _failure(
+    problem: Problem, groups: Groups, in_sets: tuple[InfeasibleError, ...], suppressed: int, limit: float
+) -> InfeasibleError:
     rows = problem.frequencies.rows
-    failures = failures_of(problem.model, groups)
+    failures = (*failures_of(problem.model.of_all_columns, groups), *in_sets)
     if any(model.requires_people for model in problem.model.parts):
         return InfeasibleError("method.levels-fail-for-people", failures=failures)
     return InfeasibleError(

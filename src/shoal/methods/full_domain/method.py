@@ -95,10 +95,6 @@ class FullDomain(Method):
         require_all_rows(self.name, self.suppression, model)
 
     @override
-    def check_scenarios(self, schema: Schema, model: AllOf) -> None:
-        require_all_rows(self.name, self.suppression, model)
-
-    @override
     def decide(self, problem: Problem) -> ByLevel:
         from shoal.methods.full_domain.exhaustive import find_optimum
 

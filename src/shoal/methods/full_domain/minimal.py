@@ -48,6 +48,7 @@ def list_minimal(problem: Problem, method: FullDomain) -> list[MinimalRecoding]:
     They are ordered by loss and then by levels.
     """
     from shoal.methods.full_domain.exhaustive import minimal_nodes
+    from shoal.methods.full_domain.partial_knowledge import suppress_crowds
 
     lowest, highest = method.bounds(problem)
     found = minimal_nodes(problem, method.measure(problem), method.suppression, lowest, highest)
@@ -57,10 +58,11 @@ def list_minimal(problem: Problem, method: FullDomain) -> list[MinimalRecoding]:
     listed = []
     for figures in sorted(found, key=lambda figures: (figures.loss, figures.node)):
         inverse, groups = frequencies.group(*recode_codes(frequencies.codes, problem.ladders, figures.node))
-        # models of partial knowledge suppress no row, and do not apply to groups of all columns
-        released = (
-            groups if partial_knowledge else suppress_failing(frequencies, inverse, groups.count, problem.model)[1]
-        )
+        # models of some columns do not apply to groups of all columns
+        if not partial_knowledge:
+            released = suppress_failing(frequencies, inverse, groups.count, problem.model)[1]
+        else:
+            released = suppress_crowds(problem, figures.node).groups if figures.suppressed else groups
         exposed_groups = exposed_rows = None
         if has_categories:
             exposed = single_category_groups(released)

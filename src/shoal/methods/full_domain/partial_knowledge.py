@@ -7,15 +7,18 @@ holds above it: the feasible nodes are the intersection of one up-set per set of
 the levels of a few columns only. Results are cached by set and levels, as Incognito caches those of its subsets
 (LeFevre, DeWitt and Ramakrishnan, 2005).
 
+If rows may be suppressed, those in a failing crowd are left out, until no crowd fails. For models that are closed under
+supersets, rows that remain at some levels remain at higher ones; for others a failure says nothing of finer nodes.
+
 A lattice that is too large to be searched is descended from the top by the step that saves most, as long as there is
-one.
+one. There no row is suppressed.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -23,8 +26,11 @@ import numpy.typing as npt
 from shoal.methods.base import Problem
 from shoal.methods.full_domain.lattice import Figures, Node, NodeEvaluator
 from shoal.methods.time_limits import is_late
-from shoal.models.views import SetModel, set_models
+from shoal.models import AllOf
+from shoal.models.views import CodedTable, SetModel, set_models
+from shoal.table import Groups, recode_codes
 from shoal.table.column_subsets import SubsetCounter, owners_of
+from shoal.table.groups import group_keys
 from shoal.utility.measures import Measure
 
 
@@ -99,6 +105,57 @@ class ColumnSetChecks:
         return verdict is None or bool(verdict.holds.all())
 
 
+@dataclass(frozen=True)
+class CrowdSuppression:
+    """Rows that remain at some levels, all of them in crowds that hold.
+
+    Attributes
+    ----------
+    group
+        int64 (n,): the group of each combination; -1 where it is suppressed.
+    groups
+        The groups of the remaining rows.
+    certain
+        The number of rows that every finer node suppresses too.
+    """
+
+    group: npt.NDArray[np.int64]
+    groups: Groups
+    certain: int
+
+
+def suppress_crowds(problem: Problem, levels: Sequence[int]) -> CrowdSuppression:
+    """Suppress the rows of failing groups and crowds until none fails.
+
+    Models that are closed under supersets come first: what they leave out is left out at all finer levels.
+    """
+    frequencies = problem.frequencies
+    codes, sizes = recode_codes(frequencies.codes, problem.ladders, levels)
+    quasi = tuple(
+        replace(one, text=[label or "" for label in ladder.labels[level]], missing=False)
+        for one, ladder, level in zip(frequencies.quasi, problem.ladders, levels, strict=True)
+    )
+    table = replace(frequencies, quasi=quasi, codes=codes)
+    lasting = AllOf(tuple(part for part in problem.model.parts if part.closed_under_superset))
+    rest = np.arange(len(frequencies.count))
+    certain = 0
+    for model in (lasting, problem.model):
+        while len(rest):
+            left = table.select(rest, table.count[rest])
+            inverse, groups = left.group(left.codes, sizes)
+            failing = ~model.of_all_columns.assess(groups).holds[inverse]
+            for part in set_models(model):
+                failing |= part.examine(CodedTable(left)).failing
+            if not failing.any():
+                break
+            rest = rest[~failing]
+        if model is lasting:
+            certain = frequencies.rows - int(frequencies.count[rest].sum())
+    group = np.full(len(frequencies.count), -1, np.int64)
+    group[rest], count = group_keys(codes[rest], sizes)
+    return CrowdSuppression(group, frequencies.groups_of(group, count), certain)
+
+
 class PartialKnowledgeEvaluator:
     """Evaluator of nodes and of all sets of columns.
 
@@ -109,24 +166,47 @@ class PartialKnowledgeEvaluator:
         self.problem, self.measure = problem, measure
         self.sets = ColumnSetChecks(problem)
         self._whole = NodeEvaluator(without_partial_knowledge(problem), measure)
+        lasting = any(part.closed_under_superset for part in problem.model.of_some_columns)
+        self.predicts_finer_failure = self._whole.predicts_finer_failure or lasting
+        self._suppressing = 0
 
     @property
     def seen(self) -> int:
         """Return the number of nodes evaluated."""
-        return self._whole.seen
-
-    @property
-    def predicts_finer_failure(self) -> bool:
-        """Return the same property of the :class:`NodeEvaluator`."""
-        return self._whole.predicts_finer_failure
+        return self._whole.seen + self._suppressing
 
     def look(self, node: Node, limit: int, loss_limit: float = math.inf) -> Figures:
-        """Return the figures of a node; if a set fails, all rows fail."""
+        """Return the figures of a node, with suppression up to a limit."""
+        if limit:
+            return self._look_suppressing(node, limit)
         figures = self._whole.look(node, limit, loss_limit)
         if figures.suppressed <= limit and self.sets.holds(node):
             return figures
         rows = self.measure.rows
         return replace(figures, loss=math.inf, suppressed=rows, certain=0)
+
+    def _look_suppressing(self, node: Node, limit: int) -> Figures:
+        """Return the figures of a node without rows of failing crowds."""
+        self._suppressing += 1
+        frequencies, measure = self.problem.frequencies, self.measure
+        found = suppress_crowds(self.problem, node)
+        suppressed = frequencies.rows - found.groups.rows
+        codes, sizes = recode_codes(frequencies.codes, self.problem.ladders, node)
+        floor = 0.0
+        if not measure.by_column:
+            size = frequencies.group(codes, sizes)[1].size
+            floor = measure.floor(len(size), float((size**2).sum()))
+        loss = math.inf
+        if suppressed <= limit:
+            rest = np.where(found.group >= 0, frequencies.count, 0)
+            sums = np.asarray(
+                [
+                    (parts[level][codes[:, a]] * rest).sum()
+                    for a, (parts, level) in enumerate(zip(measure.cost, node, strict=True))
+                ]
+            )
+            loss = measure.value(sums, suppressed, found.groups.count, float((found.groups.size**2).sum()))
+        return Figures(node, loss, suppressed, found.certain, found.groups.count, floor)
 
     def loss(self, node: Node) -> float:
         """Return the loss of a node, whether its sets hold or not."""
