@@ -19,11 +19,11 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 from shoal.budget.arithmetic import odds, probability, round_up
 from shoal.budget.errors import LedgerUnreadableError
+from shoal.runtime.lazy_dataclass import dataclass
 
 _NUMBER = re.compile(r"[0-9]{1,2000}(/[0-9]{1,2000})?")  # round_up keeps what is written far shorter
 _HEAD = re.compile(r"[0-9a-f]{64}")

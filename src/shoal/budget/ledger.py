@@ -26,7 +26,7 @@ import secrets
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -64,6 +64,7 @@ from shoal.budget.errors import (
 )
 from shoal.budget.hash_chain import Entry, Terms, Totals, check_all_entries, check_last_entries, damage_error
 from shoal.errors import InputError
+from shoal.runtime.lazy_dataclass import dataclass
 from shoal.runtime.validation import Validated
 
 _APPLICATION_ID = 0x53484F41  # "SHOA", in the header of the SQLite file

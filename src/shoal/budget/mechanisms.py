@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
@@ -29,6 +28,7 @@ from shoal.budget.arithmetic import Rational, check_integer, exact_root, format_
 from shoal.budget.errors import ParameterError
 from shoal.budget.sampling import RandomBits, bernoulli, bernoulli_exponential
 from shoal.errors import InputError
+from shoal.runtime.lazy_dataclass import dataclass
 from shoal.runtime.validation import Validated
 
 _LARGEST_UNIT = 2**53  # up to here a float64 holds every integer, so that rounding to the grid is exact

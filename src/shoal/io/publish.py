@@ -21,12 +21,12 @@ import logging
 import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from shoal.errors import OutputError
 from shoal.io.formats import writer_of
 from shoal.runtime import signals
+from shoal.runtime.lazy_dataclass import dataclass
 from shoal.runtime.scratch import LockedFolder, lock_folder
 
 logger = logging.getLogger(__name__)

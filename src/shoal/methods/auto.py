@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import MISSING, fields, replace
 from typing import Annotated, Any, ClassVar
 
 from annotated_types import MinLen
@@ -21,6 +21,7 @@ from shoal.methods.base import Method, Problem, Quality
 from shoal.methods.scenarios import bound_recoded_loss, decide_recoding, require_scenarios_supported
 from shoal.methods.time_limits import with_time_limit
 from shoal.models import AllOf, partial_knowledge_models, without_scenarios
+from shoal.runtime.lazy_dataclass import dataclass
 from shoal.runtime.search_clock import now
 from shoal.runtime.threads import parallel_map
 from shoal.runtime.validation import Seconds, Share

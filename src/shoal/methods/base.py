@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -21,6 +21,7 @@ from shoal.errors import InfeasibleError, PlanError
 from shoal.formatting import format_parameters
 from shoal.io.engines.base import DistributedTable, Relation
 from shoal.models import AllOf, Model
+from shoal.runtime.lazy_dataclass import dataclass
 from shoal.runtime.progress import Progress, quiet
 from shoal.runtime.validation import Validated, changed_fields
 from shoal.schema import Ladder, Schema

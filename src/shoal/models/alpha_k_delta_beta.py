@@ -14,7 +14,6 @@ harmful value is rarer than in the table means that harmless ones are more frequ
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated, ClassVar, Literal
 
@@ -25,6 +24,7 @@ from typing_extensions import override
 
 from shoal.models.base import Assessment, Condition, SensitiveModel
 from shoal.models.exact_comparison import as_float, log_is_below, ratio_within
+from shoal.runtime.lazy_dataclass import dataclass
 from shoal.runtime.validation import Number, exact_number
 from shoal.schema import Domain
 from shoal.table.groups import Groups, Histogram

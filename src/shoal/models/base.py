@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -34,6 +34,7 @@ from typing_extensions import override
 from shoal.errors import PlanError
 from shoal.models.exact_comparison import align_with_verdict, as_float
 from shoal.models.superset_rules import superset_part
+from shoal.runtime.lazy_dataclass import dataclass
 from shoal.runtime.validation import Validated, changed_fields
 from shoal.schema import Domain
 from shoal.table.groups import Groups, Histogram

@@ -16,7 +16,6 @@ good group and so accepts tables that it should not; here every group is tested.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -26,6 +25,7 @@ from typing_extensions import override
 
 from shoal.errors import PlanError
 from shoal.models.base import Assessment, Condition, SensitiveModel
+from shoal.runtime.lazy_dataclass import dataclass
 from shoal.runtime.validation import Number, exact_number
 from shoal.schema import Domain
 from shoal.table.groups import Groups, Histogram

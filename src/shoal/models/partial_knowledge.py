@@ -27,7 +27,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -40,6 +40,7 @@ from shoal.models.base import AllOf, Assessment, Model
 from shoal.models.k_anonymity import KAnonymity
 from shoal.models.of_columns import ModelOfColumns
 from shoal.models.views import CodedTable, Examined
+from shoal.runtime.lazy_dataclass import dataclass
 from shoal.runtime.validation import Name, Validated
 from shoal.table.column_subsets import SubsetCounter, all_subsets, subsets_up_to
 from shoal.table.frequency_set import FrequencySet

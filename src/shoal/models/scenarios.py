@@ -23,7 +23,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -37,6 +37,7 @@ from shoal.models.k_anonymity import KAnonymity
 from shoal.models.of_columns import ModelOfColumns
 from shoal.models.partial_knowledge import Known, KnowsColumns, PartialKnowledge, replaces_model
 from shoal.models.views import CodedTable, Examined
+from shoal.runtime.lazy_dataclass import dataclass
 from shoal.runtime.validation import Name, Validated
 from shoal.table.frequency_set import FrequencySet
 from shoal.table.groups import Groups, group_keys

@@ -14,7 +14,6 @@ Li, Li and Venkatasubramanian, "t-closeness: privacy beyond k-anonymity and l-di
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -25,6 +24,7 @@ from typing_extensions import override
 from shoal.errors import PlanError
 from shoal.models.base import Assessment, Condition, SensitiveModel
 from shoal.models.exact_comparison import as_float, integer_type
+from shoal.runtime.lazy_dataclass import dataclass
 from shoal.runtime.validation import Number, exact_number
 from shoal.schema import Domain
 from shoal.table.groups import Groups, Histogram, sum_by

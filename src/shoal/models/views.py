@@ -8,13 +8,14 @@ further way to know is a model with ``examine``, ``positions`` and ``assess_know
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from shoal.runtime.lazy_dataclass import dataclass
 from shoal.schema import TOP
 from shoal.table.column_subsets import SubsetCounter, read_subset_counters
 from shoal.table.frequency_set import FrequencySet

@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from typing_extensions import override
@@ -39,6 +39,7 @@ from shoal.plan.saved_recoding import saved_recoding
 from shoal.results.report_facts import Description, describe, describe_columns
 from shoal.results.usefulness import columns_with_no_signal, hidden_columns, released_entries
 from shoal.risk.exposure import Exposure, measure_exposure
+from shoal.runtime.lazy_dataclass import dataclass
 from shoal.runtime.lean_imports import load_arrow
 from shoal.runtime.progress import Progress
 from shoal.runtime.search_allowance import allow_seconds

@@ -10,7 +10,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, Self
@@ -39,6 +39,7 @@ from shoal.pipeline.sinks import Documents, PublishedRelease, Staged
 from shoal.results.certificate import PublishedFile
 from shoal.results.signatures import ROLES, signature_of
 from shoal.runtime import signals
+from shoal.runtime.lazy_dataclass import dataclass
 from shoal.runtime.scratch import make_scratch
 from shoal.table.spreadsheet_safety import NeutralizedTable, neutralize
 from shoal.verification.independent import WrittenTable, is_readable

@@ -17,7 +17,7 @@ verified, together with the documents that this destination has. Leaving the sin
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, Protocol, Self
@@ -31,6 +31,7 @@ from shoal.results.certificate import Certificate
 from shoal.results.external import External
 from shoal.results.report_facts import Description
 from shoal.results.saved_table import identify
+from shoal.runtime.lazy_dataclass import dataclass
 from shoal.table import MethodFacts
 from shoal.verification.independent import ReturnedFrame, WrittenTable, read_frame
 from shoal.verification.verify import needs_original

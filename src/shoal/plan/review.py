@@ -14,11 +14,11 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Any, Literal
 
 from shoal.errors import PlanError
+from shoal.runtime.lazy_dataclass import dataclass
 from shoal.runtime.validation import Name, Validated
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from typing_extensions import override
 from shoal.errors import PlanError
 from shoal.methods import Levels, Problem
 from shoal.plan.plan import Plan
+from shoal.runtime.lazy_dataclass import dataclass
 from shoal.schema import BaseHierarchy, Schema
 from shoal.table import ByLevel, MethodFacts, Recoding
 from shoal.utility.coded_tables import TableReader

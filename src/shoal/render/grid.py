@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from shoal.formatting import number
+from shoal.runtime.lazy_dataclass import dataclass
 
 Tone = Literal["good", "bad", "mixed", ""]
 

@@ -6,7 +6,6 @@ import html
 import re
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from shoal.formatting import format_value, number
@@ -14,6 +13,7 @@ from shoal.render.grid import Grid, printable
 from shoal.render.html import grid_html, prose
 from shoal.render.style import STYLE
 from shoal.render.terminal import WIDTH, grid_text
+from shoal.runtime.lazy_dataclass import dataclass
 
 MAX_ROWS = 40
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
+from dataclasses import MISSING, field, fields, is_dataclass, replace
 from functools import cache, cached_property
 from typing import Any
 
 from shoal.formatting import counted, number
 from shoal.render import Displayable, Grid, Summary
+from shoal.runtime.lazy_dataclass import dataclass
 from shoal.verification.check import verdict_grid
 
 Number = int | float

@@ -9,7 +9,7 @@ on hidden cells, or on what a search found. Everything else is for the owner of 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,7 @@ from shoal.results.certificate import (
 from shoal.results.public_plan import PublicPlan
 from shoal.results.report_facts import TableFacts, min_cell_rows, size_edges, table_facts
 from shoal.results.usefulness import columns_with_no_signal
+from shoal.runtime.lazy_dataclass import dataclass
 from shoal.schema import TOP, Column, Role, Schema
 from shoal.table import FrequencySet
 from shoal.table.people import number_people

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ from shoal.models import AllOf
 from shoal.risk.attacks import AttackResult, background_knowledge, homogeneity, inference, similarity
 from shoal.risk.attacks_people import attack_values
 from shoal.risk.reidentification import Reidentification, reidentification, reidentification_of_people
+from shoal.runtime.lazy_dataclass import dataclass
 from shoal.schema import TOP, Ladder, Role, Schema
 from shoal.table import ByGroup, ByLevel, ByPattern, FrequencySet, Groups, Recoding
 from shoal.table.groups import Histogram

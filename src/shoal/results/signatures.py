@@ -17,7 +17,6 @@ import os
 import re
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from importlib.util import find_spec
 from pathlib import Path
@@ -25,6 +24,7 @@ from typing import Any, Literal
 
 from shoal.errors import InputError, OutputError
 from shoal.io.publish import certificate_of, report_of, sha256_of, size_of, write_text_atomic
+from shoal.runtime.lazy_dataclass import dataclass
 
 Role = Literal["maker", "approver"]
 ROLES: tuple[Role, ...] = ("maker", "approver")

@@ -21,7 +21,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import Any
 
@@ -30,6 +30,7 @@ import numpy.typing as npt
 
 from shoal.io.engines.base import Source, require_columns
 from shoal.risk.attacks import AttackResult
+from shoal.runtime.lazy_dataclass import dataclass
 from shoal.schema import Column, Role, Schema
 from shoal.schema.people import ValueSets
 from shoal.table import FrequencySet, Groups, read_frequency_set

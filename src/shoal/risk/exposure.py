@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from shoal.formatting import number
+from shoal.runtime.lazy_dataclass import dataclass
 
 MAX_CELLS_WITHOUT_CLOCK = 10_000
 """Number of cells up to which a table is looked through whatever time that takes."""

@@ -11,13 +11,13 @@ marketer re-identification risk", PAIS 2010; El Emam, "Guide to the de-identific
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import PlanError
+from shoal.runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True)

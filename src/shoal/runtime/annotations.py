@@ -19,7 +19,7 @@ import operator
 import types
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
@@ -30,6 +30,7 @@ from typing import Annotated, Any, Literal, Protocol, Union, get_args, get_origi
 from annotated_types import Ge, Gt, Le, Lt, MaxLen, MinLen
 
 from shoal.errors import ShoalError
+from shoal.runtime.lazy_dataclass import dataclass
 from shoal.runtime.marks import (
     ALLOW_INFINITE,
     CELL,

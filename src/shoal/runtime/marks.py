@@ -6,12 +6,13 @@ A mark stands in ``Annotated`` beside the bounds of ``annotated_types``; :mod:`s
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import Annotated
 
 from annotated_types import Ge, Gt, Le, MinLen
+
+from shoal.runtime.lazy_dataclass import dataclass
 
 MAX_INTEGER = 2**53 - 1
 """The largest integer by default: beyond it floats no longer distinguish neighbours."""

@@ -8,13 +8,14 @@ missing until the last level, where it joins all others.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import HierarchyError
+from shoal.runtime.lazy_dataclass import dataclass
 
 TOP = "*"
 

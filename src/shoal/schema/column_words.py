@@ -8,10 +8,10 @@ the beginning of listed words of one tier only.
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
+from shoal.runtime.lazy_dataclass import dataclass
 from shoal.schema.column_vocabulary import words_of
 
 TIERS = ("visible", "private", "sensitive", "technical")

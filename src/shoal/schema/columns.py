@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
@@ -14,6 +14,7 @@ from annotated_types import Ge, Le
 from typing_extensions import override
 
 from shoal.errors import HierarchyError, PlanError
+from shoal.runtime.lazy_dataclass import dataclass
 from shoal.runtime.marks import INLINE, CellText, Name
 from shoal.runtime.validation import Validated
 from shoal.schema.bound_hierarchy import TOP, Ladder, WithHidden

@@ -11,7 +11,7 @@ import itertools
 import math
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
@@ -20,6 +20,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from typing_extensions import override
 
 from shoal.errors import HierarchyError
+from shoal.runtime.lazy_dataclass import dataclass
 from shoal.runtime.marks import ALLOW_INFINITE
 from shoal.runtime.validation import changed_fields, plan_value
 from shoal.schema.bound_hierarchy import TOP, Ladder, MissingFromHierarchy, build_ladder

@@ -8,10 +8,11 @@ all values of the person, and only then is a model closed under union of groups 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+
+from shoal.runtime.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True)

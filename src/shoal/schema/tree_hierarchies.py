@@ -10,7 +10,7 @@ import csv
 import io
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -22,6 +22,7 @@ from typing_extensions import override
 
 from shoal.errors import HierarchyError
 from shoal.runtime.annotations import cell_text
+from shoal.runtime.lazy_dataclass import dataclass
 from shoal.runtime.validation import changed_fields, plan_value
 from shoal.schema.arrow_strings import with_missing
 from shoal.schema.bound_hierarchy import TOP, Ladder, MissingFromHierarchy, build_ladder

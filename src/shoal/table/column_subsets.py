@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from shoal.runtime.lazy_dataclass import dataclass
 from shoal.table.frequency_set import FrequencySet
 from shoal.table.groups import group_keys, sum_by
 from shoal.table.wildcard_matches import count_candidates

@@ -7,13 +7,13 @@ table need not be read again. So each distinct released row is sorted once, and 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from shoal.io.engines.base import Engine, Relation
+from shoal.runtime.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -8,13 +8,14 @@ last. The combinations are sorted by their codes. So every engine yields the sam
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import TableError
+from shoal.runtime.lazy_dataclass import dataclass
 from shoal.runtime.threads import limit_threads, parallel_map
 from shoal.schema import Column, Domain, Ladder, Schema
 from shoal.schema.arrow_strings import texts_from_arrow

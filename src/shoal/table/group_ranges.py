@@ -18,13 +18,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import HierarchyError
+from shoal.runtime.lazy_dataclass import dataclass
 from shoal.schema import TOP, Ladder
 from shoal.schema.rounding import as_numbers, as_whole, interval_label, round_steps
 

@@ -6,12 +6,13 @@ Histograms are sparse: a group has entries only for the values that it contains,
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from shoal.runtime.lazy_dataclass import dataclass
 from shoal.schema import Domain
 
 LARGEST_KEY = 2**62

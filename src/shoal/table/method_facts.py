@@ -7,8 +7,10 @@ of theirs, and are written among their own.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
+
+from shoal.runtime.lazy_dataclass import dataclass
 
 Kind = TypeVar("Kind", bound="MethodFacts")
 

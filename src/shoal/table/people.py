@@ -17,7 +17,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,7 @@ from typing_extensions import override
 
 from shoal.errors import PlanError, VerificationError
 from shoal.io.engines.base import Engine, Relation
+from shoal.runtime.lazy_dataclass import dataclass
 from shoal.runtime.search_allowance import Stopwatch
 from shoal.schema.people import People, ValueSets
 from shoal.schema.spelling import fold

@@ -7,13 +7,14 @@ partition of the combinations, whose groups publish their own labels. Both can s
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from shoal.io.engines.base import Engine, Relation, Source
+from shoal.runtime.lazy_dataclass import dataclass
 from shoal.schema import Ladder
 from shoal.table.expand_counts import EXACT_TYPES, FLOAT_TYPES, ConstantColumn, PublishedColumn, repeat_entries
 from shoal.table.frequency_set import Dictionary, FrequencySet, sort_values
@@ -40,7 +41,7 @@ class ByLevel:
 
     levels: tuple[int, ...]
     group: npt.NDArray[np.int64]
-    facts: MethodFacts = MethodFacts()  # noqa: RUF009 - frozen
+    facts: MethodFacts = MethodFacts()
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class ByGroup:
     labels: tuple[Sequence[str | None] | pa.Array, ...]
     height: npt.NDArray[np.float64]
     share: npt.NDArray[np.float64]
-    facts: MethodFacts = MethodFacts()  # noqa: RUF009 - frozen
+    facts: MethodFacts = MethodFacts()
     loss: Mapping[str, float] = field(default_factory=dict)
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +17,7 @@ from shoal.errors import PlanError, TableError
 from shoal.io.engines import open_engine
 from shoal.io.engines.base import UTC, Engine, EngineSettings, Relation, Source, require_columns
 from shoal.io.formats.csv_dialect import CsvFormat
+from shoal.runtime.lazy_dataclass import dataclass
 from shoal.schema.spelling import canonical
 
 if TYPE_CHECKING:

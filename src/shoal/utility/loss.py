@@ -22,12 +22,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
+from shoal.runtime.lazy_dataclass import dataclass
 from shoal.schema import Ladder
 from shoal.table import ByGroup, ByLevel, FrequencySet, Recoding, recode_codes
 

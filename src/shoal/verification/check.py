@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from shoal.models.by_people import ByPeople, as_people_models
 from shoal.models.partial_knowledge import partial_knowledge_models
 from shoal.models.views import CodedTable, examine
 from shoal.render import Displayable, Grid, Summary
+from shoal.runtime.lazy_dataclass import dataclass
 from shoal.schema import Schema
 from shoal.table import FrequencySet, Groups, read_frequency_set
 from shoal.table.canonical import negative_zero_as_text

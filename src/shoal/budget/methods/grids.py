@@ -20,7 +20,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
@@ -54,6 +54,7 @@ from shoal.errors import InfeasibleError, PlanError
 from shoal.methods.base import Method, Problem, require_quasi_identifiers
 from shoal.methods.full_domain.levels import Levels
 from shoal.models import AllOf, Model, make_model
+from shoal.runtime.lazy_dataclass import dataclass
 from shoal.runtime.validation import Name, Number
 from shoal.schema import BaseHierarchy, Flat, Role, Schema
 from shoal.schema.rounding import as_numbers

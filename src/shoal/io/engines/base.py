@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, Self
@@ -22,6 +22,7 @@ from shoal.io.engines import ENGINES
 from shoal.io.formats import PLAIN, ColumnLabels, Format, Options, Writing, format_named
 from shoal.io.formats.csv_dialect import CsvFormat
 from shoal.io.formats.urls import refuse_address, resolve_path
+from shoal.runtime.lazy_dataclass import dataclass
 from shoal.runtime.marks import FROM_TEXT, INLINE, NOT_IN_PLAN, Name
 from shoal.runtime.validation import Validated
 

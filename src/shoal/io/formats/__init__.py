@@ -15,12 +15,13 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from shoal.errors import OutputError, PlanError, TableError
+from shoal.runtime.lazy_dataclass import dataclass
 from shoal.runtime.registry import Registry
 
 if TYPE_CHECKING:

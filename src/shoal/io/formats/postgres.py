@@ -14,7 +14,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import TracebackType
 from typing import Any
 
@@ -23,6 +23,7 @@ import pyarrow as pa
 from shoal.errors import InputError, OutputError, PlanError, TableError
 from shoal.io.formats import ColumnLabels
 from shoal.io.formats.urls import address_in
+from shoal.runtime.lazy_dataclass import dataclass
 
 MAX_NAME_BYTES = 63
 UNCHANGED_TYPES = {

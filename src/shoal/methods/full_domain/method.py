@@ -8,7 +8,7 @@ DeWitt and Ramakrishnan, 2005) to (p, α) and (p+, α). The search itself is in
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Annotated, ClassVar
 
 from annotated_types import Ge
@@ -18,6 +18,7 @@ from shoal.errors import PlanError
 from shoal.methods.base import Method, Problem, Quality, require_feasible, require_quasi_identifiers
 from shoal.methods.full_domain.levels import recode_at, require_all_rows
 from shoal.models import AllOf
+from shoal.runtime.lazy_dataclass import dataclass
 from shoal.runtime.validation import Seconds, Share, Weight
 from shoal.schema import Schema
 from shoal.table import ByLevel, MethodFacts

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
 from typing import Any
 
 from shoal.methods.base import Problem, suppress_failing
 from shoal.methods.full_domain.method import FullDomain
 from shoal.models import single_category_groups
+from shoal.runtime.lazy_dataclass import dataclass
 from shoal.table import recode_codes
 
 MAX_LISTED_NODES = 1_500

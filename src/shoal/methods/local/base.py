@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from typing_extensions import override
@@ -12,6 +12,7 @@ from shoal.errors import PlanError
 from shoal.methods.base import Method, Problem, Quality
 from shoal.methods.time_limits import deadline_of, finished_in_time
 from shoal.models import AllOf
+from shoal.runtime.lazy_dataclass import dataclass
 from shoal.runtime.validation import Seconds, build_from_section
 from shoal.schema import Schema
 from shoal.table import ByGroup, MethodFacts, Recoding

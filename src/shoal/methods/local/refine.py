@@ -8,7 +8,7 @@ change is found (a local optimum) or at a time limit. See :mod:`shoal.methods.lo
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from typing_extensions import override
@@ -21,6 +21,7 @@ from shoal.methods.local.mondrian import LabelKind, Mondrian, label_kinds, ranks
 from shoal.methods.local.top_down import TopDown
 from shoal.methods.time_limits import deadline_of, with_time_limit
 from shoal.models import AllOf
+from shoal.runtime.lazy_dataclass import dataclass
 from shoal.runtime.validation import Seconds, Weight
 from shoal.schema import Schema
 from shoal.schema.tree_hierarchies import Ranges

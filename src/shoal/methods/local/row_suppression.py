@@ -20,7 +20,7 @@ El Emam et al., "De-identification methods for open health data: the case of the
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Annotated, ClassVar, get_args
 
 import numpy as np
@@ -38,6 +38,7 @@ from shoal.methods.local.lower_bounds import bound_recoding, levels_between
 from shoal.methods.time_limits import deadline_of, is_late
 from shoal.models import AllOf
 from shoal.models.by_people import ByPeople
+from shoal.runtime.lazy_dataclass import dataclass
 from shoal.runtime.validation import Seconds, Share, Weight
 from shoal.schema import Schema
 from shoal.table import ByGroup, FrequencySet, Groups, MethodFacts, Recoding, recode_codes, released_ladders

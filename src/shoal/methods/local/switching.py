@@ -14,7 +14,7 @@ every merge lowers their number.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from threading import Event
 from typing import Annotated, Any, ClassVar
 
@@ -31,6 +31,7 @@ from shoal.methods.local.mondrian import label_kinds, ranks_of
 from shoal.methods.local.top_down import TopDown
 from shoal.methods.time_limits import answer_within, deadline_of, with_time_limit
 from shoal.models import AllOf, combine, initial_models, make_model
+from shoal.runtime.lazy_dataclass import dataclass
 from shoal.runtime.validation import Number, Seconds, Weight
 from shoal.schema import Schema
 from shoal.table import ByGroup, MethodFacts, Recoding

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from shoal.runtime.lazy_dataclass import dataclass
 from shoal.table import MethodFacts
 from shoal.table.method_facts import WarningFacts
 

@@ -14,7 +14,7 @@ Rows are points: :mod:`shoal.methods.microaggregation.points` combines columns o
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from annotated_types import Ge
@@ -27,6 +27,7 @@ from shoal.methods.base import Method, Outcome, Problem, Quality, require_quasi_
 from shoal.methods.microaggregation.facts import FormedGroups
 from shoal.methods.time_limits import answer_within
 from shoal.models import AllOf
+from shoal.runtime.lazy_dataclass import dataclass
 from shoal.runtime.progress import Progress
 from shoal.runtime.validation import Seconds, Weight
 from shoal.schema import Schema

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from threading import Event
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -42,6 +42,7 @@ from shoal.methods.local.lower_bounds import bound_recoding
 from shoal.methods.patterns.pattern_set import Pattern, describe_groups
 from shoal.methods.time_limits import answer_within, deadline_of, is_late
 from shoal.models import AllOf
+from shoal.runtime.lazy_dataclass import dataclass
 from shoal.runtime.validation import Seconds, exact_number
 from shoal.schema import TOP, Role, Schema
 from shoal.table import (

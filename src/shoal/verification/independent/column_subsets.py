@@ -26,10 +26,11 @@ import operator
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any, Literal
 
+from shoal.runtime.lazy_dataclass import dataclass
 from shoal.verification.independent.counting import CountsByValue, SensitiveColumn, read_texts
 from shoal.verification.independent.definitions import DEFINITIONS, Definition
 from shoal.verification.independent.judge import ROWS_PER_PERSON, ModelEvaluation

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from shoal.runtime.lazy_dataclass import dataclass
 from shoal.schema import Domain, Schema
 from shoal.verification.independent.domains import DeclaredDomain, ValueKey, declared_domain
 from shoal.verification.independent.folding import value_key

@@ -20,11 +20,11 @@ import bisect
 import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from typing import Any
 
+from shoal.runtime.lazy_dataclass import dataclass
 from shoal.runtime.registry import Registry
 from shoal.verification.independent.counting import CountsByValue, SensitiveColumn
 from shoal.verification.independent.interval_arithmetic import (

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from shoal.runtime.lazy_dataclass import dataclass
 from shoal.verification.independent.counting import Counts, CountsByValue, SensitiveColumn
 from shoal.verification.independent.definitions import BUILT_IN_DEFINITIONS, DEFINITIONS, Definition
 

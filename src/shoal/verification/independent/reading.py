@@ -11,11 +11,11 @@ from __future__ import annotations
 import csv
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import VerificationError
+from shoal.runtime.lazy_dataclass import dataclass
 from shoal.verification.independent.folding import published_form, without_apostrophe
 from shoal.verification.independent.formats import READERS, read_other_format
 
