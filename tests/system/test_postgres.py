@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import itertools
 import json
 import os
@@ -14,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal.errors import OutputError, PlanError, TableError
+from shoal.errors import OutputError, PlanError, TableError, VerificationError
 from shoal.io.engines.base import Source
 from shoal.io.engines.duckdb import DuckDBEngine
 from shoal.io.formats import ColumnLabels
@@ -422,3 +423,87 @@ def test_missing_server_is_a_table_error(monkeypatch):
     with pytest.raises(TableError, match="cannot be reached") as caught:
         Postgres("env:CLINIC", fault=TableError)
     assert "geheim" not in str(caught.value)
+
+
+# -- the server as the second reader -----------------------------------------------------------------------
+
+TYPED = {
+    "flag": "n % 2 = 0",
+    "share": "CASE n % 5 WHEN 0 THEN 'NaN' WHEN 1 THEN 0.5 WHEN 2 THEN 100 WHEN 3 THEN '-0' END::float8",
+    "narrow": "(ARRAY[0.1, 1e20, 1e-7])[1 + n % 3]::real",
+    "moment": "timestamp '2024-03-31 00:00' + n % 3 * interval '1.5 seconds'",
+    "instant": "timestamptz '2024-10-27 00:30+00' + n % 2 * interval '1 hour'",
+    "day": "date '2024-01-01' + n % 3",
+    "clock": "time '00:00' + n % 3 * interval '2.5 seconds'",
+    "price": "(n % 3 * 1.5)::numeric(12, 2)",
+    "words": "(ARRAY['e', E'e\\u0301', '', ' ', 'E', 'a\\\\nb'])[1 + n % 6]",
+}
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin"])
+def test_server_counts_released_values_of_all_types(clinic, zone):
+    """Both readings count the same groups and classes, or nothing is published."""
+    cells = ", ".join(f"{cell} AS {name}" for name, cell in TYPED.items())
+    run(clinic, f"CREATE TABLE typed AS SELECT {cells}, 't' || n % 2 AS town, 'x' AS other FROM "
+                "generate_series(0, 119) n")  # fmt: skip
+    for name in TYPED:
+        for role, more in (
+            ("quasi-identifier", {"models": [{"name": "k-anonymity", "k": 5}]}),
+            ("sensitive", {"models": [{"name": "p-sensitive", "p": 2}]}),
+            ("quasi-identifier", {"models": [{"name": "k-anonymity", "k": 5, "known": 2}]}),
+        ):
+            columns = dict.fromkeys(TYPED, "drop") | {"town": "quasi-identifier", "other": "quasi-identifier"}
+            found = shoal.release(
+                {
+                    "source": {"database": "env:CLINIC", "table": "typed", "time_zone": zone},
+                    "columns": {key: {"role": value} for key, value in (columns | {name: role}).items()},
+                    "output": {"database": "env:CLINIC", "table": "out", "overwrite": True},
+                    **more,
+                }
+            )
+            assert found.certificate["reading"] == "PostgreSQL", name
+            assert found.figures["models"][0]["holds"]
+
+
+@pytest.mark.parametrize("person", [False, True])
+def test_engine_that_misreads_the_server_is_noticed(clinic, monkeypatch, person):
+    """The server has a group of one row, which the engine reads as another."""
+    document = plan()
+    if person:
+        document["columns"]["name"] = {"role": "person"}
+    shoal.release(document)
+    stage, ingest = Postgres.stage, DuckDBEngine.ingest
+
+    def stage_another(self, target, columns, *given, **options):
+        table = stage(self, target, columns, *given, **options)
+        self.run(f"UPDATE {table.quoted} SET age = 'alone' WHERE ctid = '(0,1)'")
+        return table
+
+    def ingest_hidden(self, server, query, *given):
+        statement = query.statement.replace('"age" AS', "CASE WHEN \"age\" = 'alone' THEN '20..29' ELSE \"age\" END AS")
+        is_source = bool(given)
+        return ingest(self, server, query if is_source else dataclasses.replace(query, statement=statement), *given)
+
+    monkeypatch.setattr(Postgres, "stage", stage_another)
+    monkeypatch.setattr(DuckDBEngine, "ingest", ingest_hidden)
+    with pytest.raises(VerificationError):
+        shoal.release({**document, "output": {**document["output"], "table": "second"}})
+    assert "second" not in tables(clinic)
+
+
+def test_rows_of_people_on_the_server_are_compared_by_the_server(clinic, monkeypatch):
+    """A published row that differs from the verified one, unseen by the engine."""
+    document = plan()
+    document["columns"]["name"] = {"role": "person"}
+    stage = Postgres.stage
+
+    def stage_another(self, target, columns, *given, passing=False, **options):
+        table = stage(self, target, columns, *given, passing=passing, **options)
+        if not passing:
+            self.run(f"UPDATE {table.quoted} SET illness = 'other' WHERE ctid = '(0,1)'")
+        return table
+
+    monkeypatch.setattr(Postgres, "stage", stage_another)
+    monkeypatch.setattr("shoal.pipeline.decide.require_same_rows", lambda *given: None)
+    with pytest.raises(VerificationError, check=has_code("verification.other-rows-of-people")):
+        shoal.release(document)

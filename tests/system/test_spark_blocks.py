@@ -15,14 +15,19 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
+from shoal.errors import VerificationError
 from shoal.io.engines import spark as spark_engine
 from shoal.io.engines.base import EngineSettings, Source
 from shoal.io.engines.spark import DriverMemory
 from shoal.io.engines.spark_distributed import SparkDistributedTable
 from shoal.methods import Cbfs, Mdav, PFirst
+from shoal.pipeline.decide import DecidedDistributed
 from shoal.plan.plan import Output
 from shoal.schema import Column, Role, Schema
+from shoal.verification import verify
+from shoal.verification.independent import reading
 from tests.builders.blocks import MODELS, SCHEMA, mixed_table
+from tests.builders.errors import has_code
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -41,7 +46,7 @@ def both(spark, table, plan):
     assert other["loss"] == pytest.approx(one["loss"], rel=1e-9)
     columns = [content["method"].get("sse_sst_by_column", {}) for content in (one, other)]
     assert columns[1] == pytest.approx(columns[0], rel=1e-9)
-    differing = {"loss", "method", "reading", "exposure"}  # Spark's rows are read by the engine
+    differing = {"loss", "method", "reading", "exposure"}
     rest = [{key: value for key, value in content.items() if key not in differing} for content in (one, other)]
     assert rest[1] == rest[0]
     return theirs
@@ -197,3 +202,50 @@ def test_errors_of_executors_are_raised(spark):
     plan = shoal.Plan(schema, (shoal.models.KAnonymity(3), shoal.models.PSensitive(2)), PFirst(block=20))
     with pytest.raises(shoal.errors.InfeasibleError, match="No grouping"):
         shoal.anonymize(spark.createDataFrame(uniform), plan)
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_written_parts_are_read_again_by_arrow(spark, tmp_path, monkeypatch, ending):
+    """A group of one row in the files is noticed, though Spark counts another table."""
+    pq.write_table(mixed_table(300, 7), tmp_path / "in.parquet")
+    plan = shoal.Plan(
+        SCHEMA,
+        MODELS["p"][0],
+        Mdav(block=40),
+        engine=EngineSettings(name="spark"),
+        source=Source(path=tmp_path / "in.parquet"),
+        output=Output(path=tmp_path / f"out.{ending}", report=False),
+    )
+    honest = shoal.release(plan)
+    assert honest.figures["method"]["blocks"] > 1
+    assert honest.certificate["reading"] == "Arrow"
+
+    monkeypatch.setattr(verify, "MAX_COMBINATIONS_READ", 1)
+    monkeypatch.setattr(reading, "MAX_UNMERGED_ROWS", 1)
+    assert shoal.release(plan, overwrite=True).certificate["reading"] == "the engine"
+    monkeypatch.undo()
+
+    count = spark_engine.SparkEngine.distributed_frequencies
+
+    def count_another(self, table, positions):
+        """Spark sees the last group as part of the first."""
+        name = table.columns[positions[0]]
+        rows = self.to_arrow(table)
+        cells = rows.column(name).to_pylist()
+        rows = rows.set_column(positions[0], name, pa.array([cells[0]] * len(cells), rows.column(name).type))
+        return count(self, self.read(Source(frame=rows)), positions)
+
+    monkeypatch.setattr(DecidedDistributed, "verify", _with_frequencies(DecidedDistributed.verify, count_another))
+    with pytest.raises(VerificationError, check=has_code("verification.other-groups")):
+        shoal.release(plan, overwrite=True)
+
+
+def _with_frequencies(verify, count):
+    """Let a verification use other frequencies than the decision."""
+
+    def run(self, engine, *given):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(spark_engine.SparkEngine, "distributed_frequencies", count)
+            return verify(self, engine, *given)
+
+    return run

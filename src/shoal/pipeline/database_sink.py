@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -10,14 +11,19 @@ from types import TracebackType
 from typing import Any, ClassVar, Self
 
 from shoal.errors import OutputError
-from shoal.io.engines.base import Engine
+from shoal.io.engines.base import Engine, Relation
 from shoal.io.formats.postgres import Postgres, TableName
 from shoal.io.publish import check_target, write_text_atomic
 from shoal.pipeline.decide import Decided
 from shoal.pipeline.file_sinks import writer_options
+from shoal.pipeline.plan_engine import plan_time_zone
 from shoal.pipeline.sinks import Documents, PublishedRelease, Staged
 from shoal.results.saved_table import sorted_rows_digest
 from shoal.runtime import signals
+from shoal.verification.independent import ServerTable
+from shoal.verification.verify import require_same_files
+
+FLOATING = ("FLOAT", "DOUBLE")
 
 
 @dataclass
@@ -84,6 +90,7 @@ class DatabaseSink:
         schema, published = decided.plan.schema, decided.plan.schema.published
         looked_at = (*published.quasi_identifiers, *published.sensitive, *schema.category_columns.values())
         wanted = None if schema.person else looked_at
+        zone = plan_time_zone(decided.plan)
         released = numbered = engine.ingest(server, server.columns(stage.quoted, None, wanted))
         if schema.person:
             rows = engine.batches(decided.numbered)
@@ -91,7 +98,12 @@ class DatabaseSink:
             with_people = server.stage(target, columns, types, rows, {}, passing=True)
             numbered = engine.ingest(server, server.columns(with_people.quoted, None))
             decided.require_same(engine, released, numbered)
-        return Staged(released, numbered, output=self._output(engine, server, stage))
+            others = [name for name in released.columns if name not in schema.person]
+            verified = _server_table(server, with_people, numbered, zone)
+            require_same_files(_server_table(server, stage, released, zone), verified, others)
+        else:
+            verified = _server_table(server, stage, released, zone)
+        return Staged(released, numbered, verified, output=self._output(engine, server, stage))
 
     def _output(self, engine: Engine, server: Postgres, stage: TableName) -> dict[str, Any]:
         """Return what the certificate says about the table."""
@@ -114,3 +126,9 @@ class DatabaseSink:
         if self.certificate_file is not None:
             write_text_atomic(self.certificate_file, certificate)
         return PublishedRelease(documents.certificate)
+
+
+def _server_table(server: Postgres, table: TableName, read: Relation, zone: str) -> ServerTable:
+    """Return a table of the server for the independent verification to count."""
+    floating = frozenset(name for name, kind in zip(read.columns, read.types, strict=True) if kind in FLOATING)
+    return ServerTable(read.columns, "PostgreSQL", functools.partial(server.count_rows, table, zone=zone), floating)

@@ -67,7 +67,7 @@ from shoal.table.people import number_people
 from shoal.table.pseudonyms import name_people, read_key, replace_identifiers
 from shoal.utility.loss import losses
 from shoal.verification.check import CheckResult, PeopleCounts
-from shoal.verification.independent import ENGINE, ReturnedFrame, WrittenTable
+from shoal.verification.independent import ENGINE, IndependentTable, WrittenTable
 from shoal.verification.original import require_same_people
 from shoal.verification.pattern_sets import verify_patterns
 from shoal.verification.verify import read_source_people, require_same_rows, verify, verify_distributed
@@ -162,7 +162,7 @@ class Decided:
         self,
         engine: Engine,
         written: Relation,
-        file: WrittenTable | ReturnedFrame | None = None,
+        file: IndependentTable | None = None,
         original: WrittenTable | None = None,
     ) -> CheckResult:
         """Verify the written table, before it is published.
@@ -219,7 +219,7 @@ class DecidedInMemory(Decided):
         self,
         engine: Engine,
         written: Relation,
-        file: WrittenTable | ReturnedFrame | None = None,
+        file: IndependentTable | None = None,
         original: WrittenTable | None = None,
     ) -> CheckResult:
         problem, schema, model = self.problem, self.plan.schema.published, self.plan.model
@@ -345,14 +345,14 @@ class DecidedDistributed(Decided):
         self,
         engine: Engine,
         written: Relation,
-        file: WrittenTable | ReturnedFrame | None = None,
+        file: IndependentTable | None = None,
         original: WrittenTable | None = None,
     ) -> CheckResult:
         schema = self.plan.schema.published
         require_categories(engine, written, schema)
         counted = engine.distributed_frequencies(written, _counted_positions(written, schema))
         assert counted is not None
-        return verify_distributed(counted, written, schema, self.plan.model, self.released_rows)
+        return verify_distributed(counted, written, schema, self.plan.model, self.released_rows, file)
 
 
 def _texts(column: Any) -> list[str | None]:

@@ -33,7 +33,7 @@ from shoal.results.report_facts import Description
 from shoal.results.saved_table import identify
 from shoal.runtime.lazy_dataclass import dataclass
 from shoal.table import MethodFacts
-from shoal.verification.independent import ReturnedFrame, WrittenTable, read_frame
+from shoal.verification.independent import IndependentTable, read_frame
 from shoal.verification.verify import needs_original
 
 
@@ -57,7 +57,7 @@ class Staged:
 
     released: Relation
     numbered: Relation
-    written: WrittenTable | ReturnedFrame | None = None
+    written: IndependentTable | None = None
     output: Mapping[str, Any] | None = None
     path: Path | None = None
 

@@ -25,7 +25,7 @@ from shoal.verification.check import CheckResult, ModelVerdict
 from shoal.verification.independent import (
     ENGINE,
     CountedPattern,
-    ReturnedFrame,
+    IndependentTable,
     WrittenTable,
     count_patterns,
     count_written_rows,
@@ -73,7 +73,7 @@ def verify_patterns(
     recoding: ByPattern,
     schema: Schema,
     model: AllOf,
-    written: WrittenTable | ReturnedFrame | None = None,
+    written: IndependentTable | None = None,
     original: WrittenTable | None = None,
 ) -> PatternCheck:
     """Verify a pattern set before it is written.
@@ -146,7 +146,7 @@ def _count_again(
     ladders: Sequence[Ladder],
     recoding: ByPattern,
     schema: Schema,
-    written: WrittenTable | ReturnedFrame | None,
+    written: IndependentTable | None,
     original: WrittenTable | None,
 ) -> tuple[Counter[CountedPattern], int]:
     """Count the records that match each pattern, and any, independently."""

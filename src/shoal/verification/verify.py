@@ -30,11 +30,12 @@ from shoal.verification.check import CheckResult, PartialCheck, assess_part, che
 from shoal.verification.independent import (
     ENGINE,
     CountedRelease,
-    ReturnedFrame,
+    IndependentTable,
     SensitiveColumn,
     TableEvaluation,
     WrittenTable,
     columns_needed,
+    count_few_written_rows,
     count_groups,
     count_groups_with_wildcards,
     count_written_rows,
@@ -54,6 +55,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+MAX_COMBINATIONS_READ = 1 << 23
+"""Number of combinations of a distributed release up to which the driver reads it itself."""
+
+
 def verify(
     engine: Engine,
     released: Relation,
@@ -64,7 +69,7 @@ def verify(
     source: FrequencySet | None = None,
     people: pa.Table | None = None,
     released_labels: Sequence[Sequence[str | None]] = (),
-    written: WrittenTable | ReturnedFrame | None = None,
+    written: IndependentTable | None = None,
     original: WrittenTable | None = None,
 ) -> CheckResult:
     """Verify a release twice before it is written.
@@ -73,10 +78,10 @@ def verify(
     still contains it, and ``people`` is the result of :func:`read_source_people`. ``released_labels`` are as in
     :func:`shoal.verification.check.check_relation`.
 
-    ``written`` is the file of the release, or the frame that is handed back: the independent verification reads it
-    anew. Without it, both verifications use the engine's reading. ``original`` is the file of the source, which it
-    reads anew too, where the people of the source are looked up: for partial knowledge and where a label may stand for
-    any value.
+    ``written`` is the file of the release, the table of a server, or the frame that is handed back: the independent
+    verification reads it anew. Without it, both verifications use the engine's reading. ``original`` is the file of the
+    source, which it reads anew too, where the people of the source are looked up: for partial knowledge and where a
+    label may stand for any value.
     """
     required = (*schema.quasi_identifiers, *schema.sensitive, *schema.person)
     require_columns(released, required)
@@ -207,8 +212,8 @@ def require_same_rows(
         raise VerificationError("verification.other-rows-of-people")
 
 
-def require_same_files(written: WrittenTable, verified: WrittenTable, names: Sequence[str]) -> None:
-    """Raise unless two files have the same rows in some columns.
+def require_same_files(written: IndependentTable, verified: IndependentTable, names: Sequence[str]) -> None:
+    """Raise unless two written tables have the same rows in some columns.
 
     Both are read anew, without the engine.
     """
@@ -271,23 +276,34 @@ def _require_agreement(result: CheckResult, independent: TableEvaluation, model:
 
 
 def verify_distributed(
-    counted: DistributedTable, released: Relation, schema: Schema, model: AllOf, rows: int
+    counted: DistributedTable,
+    released: Relation,
+    schema: Schema,
+    model: AllOf,
+    rows: int,
+    written: IndependentTable | None = None,
 ) -> CheckResult:
     """Verify a distributed release where it is stored, group by group.
 
     Every group is evaluated in one partition. The driver receives the values of the sensitive columns and one verdict
-    for each part of the table.
+    for each part of the table. For the independent verification the driver reads ``written`` itself, unless it has too
+    many combinations: then the parts that the engine has counted are evaluated once more.
     """
     sensitive = list_sensitive(counted, released, schema)
     model.check(sensitive.domains)
     positions = released.positions(schema.quasi_identifiers)
-    columns = {}
-    for name in columns_needed(model.parts, schema.sensitive):
-        (position,) = released.positions((name,))
-        values = counted.values(position)
-        columns[name] = (position, values.column(f"c{position}"), values.column("n"))
-    independent_sensitive = list_sensitive_columns(columns, schema)
-    evaluated: list[tuple[PartialCheck, TableEvaluation]] = counted.gather_by(
+    needed = columns_needed(model.parts, schema.sensitive)
+    read = None
+    if written is not None:
+        read = count_few_written_rows(written, positions, released.positions(needed), MAX_COMBINATIONS_READ)
+    independent_sensitive = None
+    if read is None:
+        columns = {}
+        for name, position in zip(needed, released.positions(needed), strict=True):
+            values = counted.values(position)
+            columns[name] = (position, values.column(f"c{position}"), values.column("n"))
+        independent_sensitive = list_sensitive_columns(columns, schema)
+    evaluated: list[tuple[PartialCheck, TableEvaluation | None]] = counted.gather_by(
         positions, functools.partial(_evaluate_part, positions, sensitive, independent_sensitive, model)
     )
     result = replace(
@@ -295,27 +311,34 @@ def verify_distributed(
         folded=sensitive.folded,
         read_as_missing=sensitive.read_as_missing,
         sensitive_texts={part.written.name: part.written.text for part in sensitive.spellings},
-        reading=ENGINE,
+        reading=ENGINE if read is None or written is None else written.reader,
     )
-    return _require_agreement(
-        result, merge_evaluations([independent for _, independent in evaluated], model.parts), model, rows
-    )
+    if read is not None:
+        independent = _evaluate_again(read, released, schema, model, None, Counter())
+    else:
+        independent = merge_evaluations([found for _, found in evaluated if found is not None], model.parts)
+    return _require_agreement(result, independent, model, rows)
 
 
 def _evaluate_part(
     positions: Sequence[int],
     sensitive: SensitiveLists,
-    independent_sensitive: tuple[SensitiveColumn, ...],
+    independent_sensitive: tuple[SensitiveColumn, ...] | None,
     model: AllOf,
     table: pa.Table,
-) -> tuple[PartialCheck, TableEvaluation]:
-    """Evaluate the groups of one part twice; every group is whole in it."""
+) -> tuple[PartialCheck, TableEvaluation | None]:
+    """Evaluate the groups of one part, and again; every group is whole in it.
+
+    Without ``independent_sensitive`` they are evaluated again elsewhere.
+    """
     coded = [encode_column(table.column(f"c{position}"), "", position) for position in positions]
     inverse, count = group_keys(np.stack([codes for _, codes in coded], axis=1), [d.size for d, _ in coded])
     rows = np.asarray(table.column("n").to_numpy(), np.int64)
     secrets = sensitive.codes(table)
     entries = FrequencySet((), (), sensitive.domains, secrets[:, :0], secrets, rows)
     groups = entries.groups_of(inverse, count).within(sensitive.totals)
-    return assess_part(groups, model), judge(
-        count_groups(table, positions, independent_sensitive), independent_sensitive, model.parts
-    )
+    checked = assess_part(groups, model)
+    if independent_sensitive is None:
+        return checked, None
+    counts = count_groups(table, positions, independent_sensitive)
+    return checked, judge(counts, independent_sensitive, model.parts)

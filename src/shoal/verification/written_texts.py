@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 TRUTH_VALUES = {"true": "1", "false": "0"}
 EXACT = Context(prec=1000, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
+OFFSET = re.compile(r"(?<=\d)(?:Z|([+-]\d\d)(?::?(\d\d))?)$")
 ENDING_ZEROS = re.compile(r"(?:\.0+|(\.\d*[1-9])0+)(?=$|[Z+-])")
 
 
@@ -53,6 +54,8 @@ def _plain_form(text: str, kind: pa.DataType) -> str:
     if pa.types.is_boolean(kind):
         return TRUTH_VALUES.get(text, text)
     if pa.types.is_temporal(kind):
+        is_instant = pa.types.is_timestamp(kind) and kind.tz is not None
+        text = OFFSET.sub(lambda found: f"{found[1] or '+00'}{found[2] or '00'}", text) if is_instant else text
         return ENDING_ZEROS.sub(r"\1", text)
     try:
         number = Decimal(text)

@@ -279,6 +279,18 @@ class Postgres:
                     raise self._fault("databases.not-read-to-end") from None
                 raise
 
+    def count_rows(self, table: TableName, names: Sequence[str], zone: str) -> Iterator[pa.RecordBatch]:
+        """Let the server count the rows of a table by the texts of some columns.
+
+        Yields the texts (c<i>) and the counts (n). Equal bytes are equal, whatever the collation of the table says.
+        """
+        for setting, value in (("datestyle", "ISO, YMD"), ("extra_float_digits", "1"), ("timezone", zone)):
+            self.run(f"SET LOCAL {setting} = {_literal(value)}")
+        cells = ", ".join(f'{_quoted(name)}::text COLLATE "C" AS c{index}' for index, name in enumerate(names))
+        grouped = ", ".join(str(index) for index in range(1, len(names) + 1))
+        with self.batches(f"SELECT {cells}, count(*) AS n FROM {table.quoted} GROUP BY {grouped}") as found:
+            yield from found
+
     # -- writing ---------------------------------------------------------------------------------
 
     def begin(self, table: str, *, overwrite: bool, source: str | None = None) -> TableName:

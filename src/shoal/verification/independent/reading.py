@@ -3,14 +3,14 @@
 The original is read in the same way where people are looked up in it. A CSV is read by Python's csv module, or by Arrow
 if it is large; a Parquet file by Arrow, and so are folders of parts and frames that are handed back. Other formats are
 read by :mod:`shoal.verification.independent.formats`. All rows are read, in batches that are counted one by one. Empty
-cells of a CSV are missing.
+cells of a CSV are missing. A server counts the rows of its tables itself, by the texts of their cells.
 """
 
 from __future__ import annotations
 
 import csv
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -84,6 +84,28 @@ class ReturnedFrame:
         return tuple(self.table.column_names)
 
 
+@dataclass(frozen=True)
+class ServerTable:
+    """A table of a server, which groups and counts its rows itself.
+
+    Attributes
+    ----------
+    count
+        Function that takes names of columns and yields batches: the text of each cell, and the number of rows (n).
+    floating
+        Columns of floating-point numbers.
+    """
+
+    columns: tuple[str, ...]
+    reader: str
+    count: Callable[[Sequence[str]], Iterator[pa.RecordBatch]]
+    floating: frozenset[str] = frozenset()
+
+
+IndependentTable = WrittenTable | ReturnedFrame | ServerTable
+"""What the independent verification reads itself."""
+
+
 def read_frame(frame: Any, quasi: Sequence[str], sensitive: Sequence[str]) -> ReturnedFrame | None:
     """Read a pandas, Polars or Arrow frame by Arrow.
 
@@ -140,47 +162,63 @@ def has_plain_types(path: Path, columns: Sequence[str]) -> bool:
     return all(_is_plain(schema.field(name).type) for name in columns)
 
 
-def count_written_rows(written: WrittenTable | ReturnedFrame, quasi: Sequence[int], others: Sequence[int]) -> pa.Table:
+def count_written_rows(written: IndependentTable, quasi: Sequence[int], others: Sequence[int]) -> pa.Table:
     """Count the combinations of some columns of a written table (c<i>, n).
 
     ``quasi`` are the positions of quasi-identifiers, which are counted in canonical form.
     """
+    counted = count_few_written_rows(written, quasi, others, None)
+    assert counted is not None
+    return counted
+
+
+def count_few_written_rows(
+    written: IndependentTable, quasi: Sequence[int], others: Sequence[int], limit: int | None
+) -> pa.Table | None:
+    """Count combinations like ``count_written_rows``; None if above a limit."""
     import pyarrow as pa
 
+    positions = [*quasi, *(position for position in others if position not in quasi)]
     try:
-        return _count_rows(written, [*quasi, *(position for position in others if position not in quasi)], quasi)
+        return _count_rows(written, positions, quasi, limit)
     except (csv.Error, UnicodeError, pa.ArrowException):  # their messages may quote data
         raise VerificationError("verification.not-readable-again", reader=written.reader) from None
 
 
-def have_same_rows(one: WrittenTable, other: WrittenTable, names: Sequence[str]) -> bool:
-    """Return whether two files have the same rows, as often, in some columns."""
+def have_same_rows(one: IndependentTable, other: IndependentTable, names: Sequence[str]) -> bool:
+    """Return whether two tables have the same rows, as often, in some columns."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     parts = []
-    for file, sign in ((one, 1), (other, -1)):
-        positions = [file.columns.index(name) for name in names]
-        counted = count_written_rows(file, (), positions)
+    for table, sign in ((one, 1), (other, -1)):
+        positions = [table.columns.index(name) for name in names]
+        counted = count_written_rows(table, (), positions)
         cells = [counted.column(f"c{position}").cast(pa.string()) for position in positions]
         parts.append(pa.table([*cells, pc.multiply(counted.column("n"), sign)], _names(range(len(names)))))
     return not pc.any(pc.not_equal(_merge(parts).column("n"), 0)).as_py()
 
 
-def _count_rows(written: WrittenTable | ReturnedFrame, positions: Sequence[int], quasi: Sequence[int]) -> pa.Table:
+def _count_rows(
+    written: IndependentTable, positions: Sequence[int], quasi: Sequence[int], limit: int | None
+) -> pa.Table | None:
     import pyarrow as pa
 
     parts: list[pa.Table] = []
     unmerged = 0
-    for batch in _batches(written, positions):
+    for batch in _batches(written, positions, quasi):
         if isinstance(written, WrittenTable) and written.has_apostrophes:
             batch = list(map(_without_apostrophes, batch))
-        columns = [_comparable(column, position in quasi) for position, column in zip(positions, batch, strict=True)]
-        counted = pa.table([*columns, pa.repeat(pa.scalar(1, pa.int64()), len(columns[0]))], _names(positions))
+        cells, counts = batch[: len(positions)], batch[len(positions) :]
+        columns = [_comparable(column, position in quasi) for position, column in zip(positions, cells, strict=True)]
+        counts = counts or [pa.repeat(pa.scalar(1, pa.int64()), len(columns[0]))]
+        counted = pa.table([*columns, *counts], _names(positions))
         parts.append(_merge([counted]))
         unmerged += parts[-1].num_rows
         if unmerged > MAX_UNMERGED_ROWS:
             parts, unmerged = [_merge(parts)], 0
+            if limit is not None and parts[0].num_rows > limit:
+                return None
     if not parts:
         raise VerificationError("verification.no-rows")
     return _merge(parts)
@@ -248,7 +286,12 @@ def _canonical(column: pa.Array) -> pa.Array:
     return forms.take(encoded.indices)
 
 
-def _batches(written: WrittenTable | ReturnedFrame, positions: Sequence[int]) -> Iterator[list[pa.Array]]:
+def _batches(
+    written: IndependentTable, positions: Sequence[int], quasi: Sequence[int] = ()
+) -> Iterator[list[pa.Array]]:
+    """Yield the cells of some columns, and numbers of rows where they are counted."""
+    if isinstance(written, ServerTable):
+        return _server_batches(written, positions, quasi)
     if isinstance(written, ReturnedFrame):
         return (
             [batch.column(position) for position in positions]
@@ -262,6 +305,21 @@ def _batches(written: WrittenTable | ReturnedFrame, positions: Sequence[int]) ->
         return _csv_rows(written, positions)
     read_part = _parquet_batches if suffix == ".parquet" else _csv_batches
     return itertools.chain.from_iterable(read_part(written, part, positions) for part in written.parts)
+
+
+def _server_batches(written: ServerTable, positions: Sequence[int], quasi: Sequence[int]) -> Iterator[list[pa.Array]]:
+    """Read what a server has counted; sensitive numbers have one zero and no NaN."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    names = [written.columns[position] for position in positions]
+    for batch in written.count(names):
+        cells: list[pa.Array] = [column.cast(pa.string()) for column in batch.columns[:-1]]
+        for index, (position, name) in enumerate(zip(positions, names, strict=True)):
+            if name in written.floating and position not in quasi:
+                cell = pc.if_else(pc.equal(cells[index], "NaN"), pa.scalar(None, pa.string()), cells[index])
+                cells[index] = pc.if_else(pc.equal(cell, "-0"), pa.scalar("0"), cell)
+        yield [*cells, batch.column(batch.num_columns - 1).cast(pa.int64())]
 
 
 def _table_batches(written: WrittenTable, positions: Sequence[int]) -> Iterator[list[pa.Array]]:
