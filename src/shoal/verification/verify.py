@@ -35,9 +35,9 @@ from shoal.verification.independent import (
     TableEvaluation,
     WrittenTable,
     columns_needed,
-    count_few_written_rows,
     count_groups,
     count_groups_with_wildcards,
+    count_rows_up_to,
     count_written_rows,
     differences,
     evaluate_people,
@@ -295,7 +295,7 @@ def verify_distributed(
     needed = columns_needed(model.parts, schema.sensitive)
     read = None
     if written is not None:
-        read = count_few_written_rows(written, positions, released.positions(needed), MAX_COMBINATIONS_READ)
+        read = count_rows_up_to(written, positions, released.positions(needed), MAX_COMBINATIONS_READ)
     independent_sensitive = None
     if read is None:
         columns = {}

@@ -167,12 +167,12 @@ def count_written_rows(written: IndependentTable, quasi: Sequence[int], others: 
 
     ``quasi`` are the positions of quasi-identifiers, which are counted in canonical form.
     """
-    counted = count_few_written_rows(written, quasi, others, None)
+    counted = count_rows_up_to(written, quasi, others, None)
     assert counted is not None
     return counted
 
 
-def count_few_written_rows(
+def count_rows_up_to(
     written: IndependentTable, quasi: Sequence[int], others: Sequence[int], limit: int | None
 ) -> pa.Table | None:
     """Count combinations like ``count_written_rows``; None if above a limit."""
