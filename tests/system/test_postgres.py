@@ -442,7 +442,7 @@ TYPED = {
 
 @pytest.mark.parametrize(("zone", "names"), [("UTC", list(TYPED)), ("Europe/Berlin", ["instant"])])
 def test_server_counts_released_values_of_all_types(clinic, zone, names):
-    """Both readings count the same groups and classes, or nothing is published."""
+    """Both readings count the same groups and classes."""
     cells = ", ".join(f"{cell} AS {name}" for name, cell in TYPED.items())
     run(clinic, f"CREATE TABLE typed AS SELECT {cells}, 't' || n % 2 AS town, 'x' AS other FROM "
                 "generate_series(0, 119) n")  # fmt: skip
@@ -491,7 +491,7 @@ def test_engine_that_misreads_the_server_is_noticed(clinic, monkeypatch, person)
 
 
 def test_rows_of_people_on_the_server_are_compared_by_the_server(clinic, monkeypatch):
-    """A published row that differs from the verified one, unseen by the engine."""
+    """A published row differs from the verified one, unseen by the engine."""
     document = plan()
     document["columns"]["name"] = {"role": "person"}
     stage = Postgres.stage

@@ -206,7 +206,7 @@ def test_errors_of_executors_are_raised(spark):
 
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
 def test_written_parts_are_read_again_by_arrow(spark, tmp_path, monkeypatch, ending):
-    """A group of one row in the files is noticed, though Spark counts another table."""
+    """A group of one row in the files, though Spark counts another table."""
     pq.write_table(mixed_table(300, 7), tmp_path / "in.parquet")
     plan = shoal.Plan(
         SCHEMA,

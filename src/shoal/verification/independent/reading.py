@@ -289,7 +289,7 @@ def _canonical(column: pa.Array) -> pa.Array:
 def _batches(
     written: IndependentTable, positions: Sequence[int], quasi: Sequence[int] = ()
 ) -> Iterator[list[pa.Array]]:
-    """Yield the cells of some columns, and numbers of rows where they are counted."""
+    """Yield cells of some columns, and numbers of rows if counted."""
     if isinstance(written, ServerTable):
         return _server_batches(written, positions, quasi)
     if isinstance(written, ReturnedFrame):
@@ -308,7 +308,7 @@ def _batches(
 
 
 def _server_batches(written: ServerTable, positions: Sequence[int], quasi: Sequence[int]) -> Iterator[list[pa.Array]]:
-    """Read what a server has counted; sensitive numbers have one zero and no NaN."""
+    """Read the counts of a server; sensitive zeros are one, NaN is missing."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
