@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import shoal
 import shoal.verification.check
 from shoal.errors import PlanError, VerificationError
-from shoal.methods.local import hidden_cells_search
+from shoal.methods.local import cell_levels, hidden_cells_search
 from shoal.models import partial_knowledge as known_models
 from shoal.models.partial_knowledge import Known, KnowsColumns
 from shoal.plan.coerce import parse_model
@@ -250,14 +250,14 @@ def test_wrongly_visible_cell_is_noticed(monkeypatch):
     """A method that shows one cell too many is stopped by verification."""
     from shoal.methods.local import hidden_cells_search
 
-    real = hidden_cells_search._recoding
+    real = hidden_cells_search.recode_cells
 
     def careless(problem, table, levels, hidden, labels):
         hidden = hidden.copy()
         hidden[tuple(np.argwhere(hidden)[0])] = False
         return real(problem, table, levels, hidden, labels)
 
-    monkeypatch.setattr(hidden_cells_search, "_recoding", careless)
+    monkeypatch.setattr(hidden_cells_search, "recode_cells", careless)
     with pytest.raises(VerificationError):
         shoal.anonymize(
             table_of(150, 3), plan_of((Known(shoal.models.KAnonymity(4), 2),), shoal.methods.HiddenCells(levels=ZERO))
@@ -270,7 +270,7 @@ ZERO = dict.fromkeys(NAMES, 0)
 def test_levels_are_chosen_by_a_part_of_the_larger_sets(monkeypatch):
     demands = hidden_cells_search._demands([Known(shoal.models.KAnonymity(3), 3)], tuple("abcdef"))
     assert demands.tried == demands.sets
-    monkeypatch.setattr(hidden_cells_search, "MAX_LARGER_SETS", 7)
+    monkeypatch.setattr(cell_levels, "MAX_LARGER_SETS", 7)
     fewer = replace(demands)
     assert sum(len(chosen) == 3 for chosen in fewer.tried) == 7
     assert [c for c in fewer.tried if len(c) < 3] == [c for c in fewer.sets if len(c) < 3]
@@ -294,12 +294,12 @@ def test_levels_chosen_by_some_sets_are_judged_by_all(monkeypatch):
     """Levels that look good by some of the sets are judged by all."""
     table, schema = wide_table(400, 7)
     plan = shoal.Plan(schema, (Known(shoal.models.KAnonymity(3), 3),), shoal.methods.HiddenCells())
-    monkeypatch.setattr(hidden_cells_search, "MAX_LARGER_SETS", 1)
+    monkeypatch.setattr(cell_levels, "MAX_LARGER_SETS", 1)
     results = {}
     for minimum in (0, 10**12):
         monkeypatch.setattr(hidden_cells_search, "MIN_ENTRIES_TO_COMPILE", minimum)
         judged = shoal.anonymize(table, plan)
-        with patch.object(hidden_cells_search._Chooser, "_judge_by_all", lambda self: None):
+        with patch.object(cell_levels.LevelChooser, "_judge_by_all", lambda self: None):
             by_a_part = shoal.anonymize(table, plan)
         assert judged.utility["ncp"] < by_a_part.utility["ncp"]
         results[minimum] = judged
@@ -309,9 +309,9 @@ def test_levels_chosen_by_some_sets_are_judged_by_all(monkeypatch):
 def test_cells_hidden_in_trials_of_levels_are_reused(monkeypatch):
     table, schema = wide_table(400, 7)
     plan = shoal.Plan(schema, (Known(shoal.models.KAnonymity(3), 3),), shoal.methods.HiddenCells())
-    monkeypatch.setattr(hidden_cells_search, "MAX_LARGER_SETS", 1)
+    monkeypatch.setattr(cell_levels, "MAX_LARGER_SETS", 1)
     reused = shoal.anonymize(table, plan)
-    monkeypatch.setattr(hidden_cells_search._Chooser, "begun", lambda self: None)
+    monkeypatch.setattr(cell_levels.LevelChooser, "begun", lambda self: None)
     assert reused.table.equals(shoal.anonymize(table, plan).table)
 
 

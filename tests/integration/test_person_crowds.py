@@ -168,13 +168,13 @@ def test_people_releases_bind_both_crowds(rows, name, known):
     columns = ("who", "a", "b", "secret")
     source = pa.table({one: [row[j] for row in rows] for j, one in enumerate(columns)})
     plan = shoal.Plan(PEOPLE_SCHEMA, (Known(model, known),), shoal.methods.HiddenCells(levels={"a": 0, "b": 0}))
-    decisions, original = [], hidden_cells_search._recoding
+    decisions, original = [], hidden_cells_search.recode_cells
 
     def recorded(problem, table, levels, hidden, finished):
         decisions.append((problem, table, hidden))
         return original(problem, table, levels, hidden, finished)
 
-    with patch.object(hidden_cells_search, "_recoding", recorded):
+    with patch.object(hidden_cells_search, "recode_cells", recorded):
         try:
             shoal.anonymize(source, plan)
         except shoal.errors.InfeasibleError:

@@ -178,11 +178,11 @@ def test_plans_with_the_removed_parameter_are_read_with_a_warning(name):
 
 def test_quality_of_hidden_cells(monkeypatch):
     """Higher quality tries more levels."""
-    from shoal.methods.local import hidden_cells_search
+    from shoal.methods.local import cell_levels
 
     tries = []
-    plain = hidden_cells_search._Chooser._try
-    monkeypatch.setattr(hidden_cells_search._Chooser, "_try", lambda self, at: tries.append(at) or plain(self, at))
+    plain = cell_levels.LevelChooser._try
+    monkeypatch.setattr(cell_levels.LevelChooser, "_try", lambda self, at: tries.append(at) or plain(self, at))
     table = census_table(300, seed=3).select(["age", "education", "sex", "occupation"])
     columns = {name: shoal.Column(shoal.Role.QUASI_IDENTIFIER) for name in table.column_names}
     columns["age"] = SCHEMA.columns["age"]

@@ -180,8 +180,11 @@ SERVING = {
     "top-down": shoal.methods.TopDown(),
     "refine": shoal.methods.Refine(),
     "local-suppression": shoal.methods.LocalSuppression(),
+    "hidden-cells": shoal.methods.HiddenCells(),
 }
-IMPLIED = {**SERVING, "refined levels": shoal.methods.Refine(start=shoal.methods.FullDomain(suppression=0.3))}
+# hidden cells are not for models of all columns
+GROUPING = {name: method for name, method in SERVING.items() if name != "hidden-cells"}
+IMPLIED = {**GROUPING, "refined levels": shoal.methods.Refine(start=shoal.methods.FullDomain(suppression=0.3))}
 
 
 @settings(max_examples=100, deadline=None)

@@ -66,3 +66,82 @@ def beliefs(people: Sequence[Any], rows: Sequence[Any], fits: Callable[[Any, Any
                 if not taken >> row & 1:
                     found[person][row] += Fraction(ways * after[person + 1][taken | 1 << row], total)
     return found
+
+
+def hide_strictly(
+    codes: Sequence[Sequence[int]],
+    count: Sequence[int],
+    cost: Sequence[float],
+    sets: Sequence[Sequence[int]],
+    k: int,
+    passes: int,
+) -> list[list[int | None]]:
+    """Hide cells until all crowds of equal labels have k rows; None is hidden.
+
+    ``codes`` are different combinations of ``count`` rows each. The search is that of
+    :mod:`shoal.methods.local.strict_cells`, cell by cell.
+    """
+    cells: list[list[int | None]] = [list(row) for row in codes]
+    numbers = range(len(codes))
+
+    def small(known: Sequence[int]) -> set[int]:
+        found: dict[tuple[int | None, ...], list[int]] = defaultdict(list)
+        for number in numbers:
+            found[tuple(cells[number][j] for j in known)].append(number)
+        return {number for crowd in found.values() if sum(count[i] for i in crowd) < k for number in crowd}
+
+    while any(map(small, sets)):
+        failures = [[0] * len(cost) for _ in numbers]
+        stuck = []
+        for known in sets:
+            failing = small(known)
+            for number in failing:
+                for j in known:
+                    failures[number][j] += cells[number][j] is not None
+            if any(all(cells[number][j] is None for j in known) for number in failing):
+                stuck.append(known)
+        if any(map(any, failures)):
+            for number in numbers:
+                if any(failures[number]):
+                    gain = [failed / price for failed, price in zip(failures[number], cost, strict=True)]
+                    cells[number][gain.index(max(gain))] = None
+            continue
+        for known in stuck:
+            if small(known):
+                _join_cheapest(cells, count, cost, known)
+    for _ in range(passes):
+        for j in sorted(range(len(cost)), key=lambda j: -cost[j]):
+            hidden = [number for number in numbers if cells[number][j] is None]
+            weight: Counter[int] = Counter()
+            for number in hidden:
+                weight[codes[number][j]] += count[number]
+            for label in sorted(weight, key=lambda label: (-weight[label], label)):
+                chosen = {number for number in hidden if codes[number][j] == label}
+                while chosen:
+                    for number in chosen:
+                        cells[number][j] = label
+                    refused = {number for known in sets if j in known for number in small(known)}
+                    if not refused:
+                        break
+                    for number in chosen:
+                        cells[number][j] = None
+                    if not chosen & refused:
+                        break
+                    chosen -= refused
+    return cells
+
+
+def _join_cheapest(
+    cells: list[list[int | None]], count: Sequence[int], cost: Sequence[float], known: Sequence[int]
+) -> None:
+    """Hide all known cells of the crowd that loses least by it."""
+    price: dict[tuple[int, ...], float] = defaultdict(float)
+    for row, rows in zip(cells, count, strict=True):
+        if any(row[j] is not None for j in known):
+            label = tuple(float("inf") if row[j] is None else row[j] for j in known)
+            price[label] += rows * sum(cost[j] for j in known if row[j] is not None)
+    cheapest = min(price, key=lambda label: (price[label], label))
+    for row in cells:
+        if tuple(float("inf") if row[j] is None else row[j] for j in known) == cheapest:
+            for j in known:
+                row[j] = None

@@ -33,6 +33,8 @@ from shoal.utility.loss import RecodingLoss, losses
 TRUTHFUL_METHODS = ("full-domain", "top-down", "mondrian", "refine")
 PARTIAL_KNOWLEDGE_METHODS = ("hidden-cells", "full-domain")
 """The default candidates where models are for an intruder who knows only some columns."""
+SCENARIO_METHODS = ("hidden-cells", *TRUTHFUL_METHODS)
+"""The default candidates where all models are those of scenarios."""
 
 
 def make_method(name: str, given: Mapping[str, Any]) -> Method:
@@ -122,11 +124,11 @@ class Auto(Method):
 
     def candidates_for(self, model: AllOf) -> list[Method]:
         """List the methods to try for some models."""
-        names = (
-            PARTIAL_KNOWLEDGE_METHODS
-            if partial_knowledge_models(model) and self.methods == TRUTHFUL_METHODS
-            else self.methods
-        )
+        names = self.methods
+        if names == TRUTHFUL_METHODS and partial_knowledge_models(model):
+            names = PARTIAL_KNOWLEDGE_METHODS
+        elif names == TRUTHFUL_METHODS and model.parts and not model.of_all_columns.parts:
+            names = SCENARIO_METHODS
         return [make_method(name, {"suppression": self.suppression, "quality": self.quality}) for name in names]
 
     @property

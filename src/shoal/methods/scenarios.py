@@ -12,7 +12,7 @@ from dataclasses import replace
 from shoal.bounds import Bound
 from shoal.errors import PlanError
 from shoal.methods.base import Method, Problem
-from shoal.models import AllOf, InScenario, Model, scenario_models, without_scenarios
+from shoal.models import AllOf, InScenario, Model, partial_knowledge_models, scenario_models, without_scenarios
 from shoal.schema import Schema
 from shoal.table import Recoding
 
@@ -56,6 +56,12 @@ def require_scenarios_supported(method: Method, schema: Schema, model: AllOf) ->
             "method.not-for-scenarios", method=method.name, scenario=left[0].knowledge.scenario, allowed=serve
         )
     method.check_scenarios(schema, model)
+
+
+def require_one_reading(method: Method, model: AllOf) -> None:
+    """Raise where a model has another reading of hidden cells than scenarios."""
+    if partial_knowledge_models(model):
+        raise PlanError("scenarios.known-for-method", method=method.name)
 
 
 def decide_recoding(method: Method, problem: Problem) -> Recoding:

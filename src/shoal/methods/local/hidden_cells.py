@@ -20,6 +20,7 @@ from shoal.bounds import Bound
 from shoal.errors import PlanError
 from shoal.methods.base import Method, Problem, Quality, require_quasi_identifiers
 from shoal.methods.local.lower_bounds import bound_cells, levels_between
+from shoal.methods.scenarios import require_one_reading
 from shoal.models import AllOf, partial_knowledge_models
 from shoal.runtime.validation import Seconds, Weight
 from shoal.schema import Schema
@@ -52,11 +53,17 @@ class HiddenCells(Method):
     quality: Quality | None = None
     name: ClassVar[str] = "hidden-cells"
     supports_partial_knowledge: ClassVar[bool] = True
+    supports_scenarios: ClassVar[bool] = True
 
     @override
     def check(self, schema: Schema, model: AllOf) -> None:
         require_quasi_identifiers(schema, (*self.levels, *self.importance))
-        require_partial_knowledge(self.name, model)
+        if model.parts:  # without any, the demands of scenarios are all
+            require_partial_knowledge(self.name, model)
+
+    @override
+    def check_scenarios(self, schema: Schema, model: AllOf) -> None:
+        require_one_reading(self, model)
 
     @override
     def decide(self, problem: Problem) -> ByCell:
@@ -66,6 +73,14 @@ class HiddenCells(Method):
 
         lowest, highest = level_bounds(self.levels, problem)
         return hide_cells(problem, lowest, highest, self.importance, self.time_limit, self.quality)
+
+    @override
+    def decide_scenarios(self, problem: Problem) -> ByCell:
+        from shoal.methods.full_domain.method import level_bounds
+        from shoal.methods.local.strict_cells import hide_cells_strictly
+
+        lowest, highest = level_bounds(self.levels, problem)
+        return hide_cells_strictly(problem, lowest, highest, self.importance, self.time_limit, self.quality)
 
     @override
     def lower_bound(self, problem: Problem, recoding: Recoding) -> Bound | None:

@@ -14,6 +14,7 @@ groups in all quasi-identifiers. That implies the scenarios.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,7 +23,8 @@ import numpy.typing as npt
 from shoal.errors import InfeasibleError, PlanError
 from shoal.methods.base import Method, Problem, require_feasible
 from shoal.methods.partition import same_labels
-from shoal.models import AllOf, InScenario, Model, PartialKnowledge, scenario_models, without_scenarios
+from shoal.methods.scenarios import require_one_reading
+from shoal.models import AllOf, InScenario, Model, scenario_models, without_scenarios
 from shoal.schema import Ladder, Schema
 from shoal.table import ByGroup, ByLevel, FrequencySet, MethodFacts
 from shoal.table.groups import group_keys, row_keys
@@ -46,20 +48,28 @@ def require_stages(method: Method, schema: Schema, model: AllOf) -> None:
             raise PlanError("scenarios.sensitive-for-method", method=method.name, scenario=scenario, column=column)
         if not part.closed_under_union:
             raise PlanError("scenarios.model-for-method", method=method.name, scenario=scenario, model=part.name)
-    if any(isinstance(part, PartialKnowledge) for part in model.parts):
-        raise PlanError("scenarios.known-for-method", method=method.name)
+    require_one_reading(method, model)
 
 
-def decide_in_stages(method: Method, problem: Problem, ladders: tuple[Ladder, ...] | None = None) -> ByGroup | ByLevel:
+def decide_in_stages(
+    method: Method,
+    problem: Problem,
+    ladders: tuple[Ladder, ...] | None = None,
+    for_several: Callable[[Problem], ByGroup] | None = None,
+) -> ByGroup | ByLevel:
     """Form the crowds of scenarios by a method of local recoding.
 
-    ``ladders`` are the hierarchies of the second stage, if they are not those of the problem.
+    ``ladders`` are the hierarchies of the second stage, if they are not those of the problem. ``for_several`` decides
+    where two or more further columns are known; without it, groups in all columns do.
     """
     parts = scenario_models(problem.model)
     general = without_scenarios(problem.model).parts
     demands = AllOf(tuple(dict.fromkeys((*general, *(part.of for part in parts)))))
     named = {name for part in parts for name in part.knowledge.columns}
-    if general or any(part.knowledge.plus > 1 for part in parts) or named >= set(problem.names):
+    several = any(part.knowledge.plus > 1 for part in parts)
+    if several and not general and for_several is not None:
+        return for_several(problem)
+    if general or several or named >= set(problem.names):
         recoding = method.decide(replace(problem, model=demands))
         assert isinstance(recoding, ByGroup | ByLevel)
         return recoding

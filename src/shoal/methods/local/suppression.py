@@ -110,9 +110,16 @@ class LocalSuppression(LocalMethod):
     @override
     def decide_scenarios(self, problem: Problem) -> Recoding:
         from shoal.methods.local.scenario_stages import decide_in_stages
+        from shoal.methods.local.strict_cells import hide_cells_strictly
         from shoal.methods.local.suppression_search import with_stars
 
-        return decide_in_stages(self, problem, with_stars(problem).ladders)
+        bottom = (0,) * len(problem.ladders)
+        return decide_in_stages(
+            self,
+            problem,
+            with_stars(problem).ladders,
+            lambda problem: hide_cells_strictly(problem, bottom, bottom, self.importance, self.time_limit),
+        )
 
     @override
     def lower_bound(self, problem: Problem, recoding: Recoding) -> Bound | None:
