@@ -271,6 +271,7 @@ def sample_models() -> list[Model]:
         "delta-disclosure": {"delta": 2},
         "beta-likeness": {"beta": 1.5},
         "trajectory-anonymity": {"k": 2, "known_rows": 2},
+        "risk": {"highest": "1/4"},
     }
     return [make_model(name, **parameters) for name, parameters in given.items()]
 

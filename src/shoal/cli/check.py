@@ -75,7 +75,8 @@ def check(
 
     Models: k-anonymity k; p-sensitive p; p-alpha-sensitive p alpha; p-plus-alpha-sensitive p alpha;
     l-diversity l kind=distinct|entropy|recursive c; t-closeness t distance=equal|ordered|hierarchical;
-    alpha-k alpha k; delta-disclosure delta; beta-likeness beta kind=basic|enhanced.
+    alpha-k alpha k; delta-disclosure delta; beta-likeness beta kind=basic|enhanced;
+    risk highest average.
 
     \b
     Example:  shoal check released.csv -q age,country,zip -s condition -m "k-anonymity k=4" -m "p-sensitive p=2"

@@ -20,6 +20,7 @@ from shoal.errors import InfeasibleError, PlanError, ShoalError
 from shoal.methods.base import Method, Problem, Quality
 from shoal.methods.scenarios import bound_recoded_loss, decide_recoding, require_scenarios_supported
 from shoal.methods.time_limits import with_time_limit
+from shoal.methods.whole_table import require_whole_table_supported
 from shoal.models import AllOf, partial_knowledge_models, without_scenarios
 from shoal.runtime.lazy_dataclass import dataclass
 from shoal.runtime.search_clock import now
@@ -110,6 +111,7 @@ class Auto(Method):
     name: ClassVar[str] = "auto"
     supports_partial_knowledge: ClassVar[bool] = True
     supports_scenarios: ClassVar[bool] = True
+    judges_whole_table: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.name in self.methods:
@@ -256,4 +258,5 @@ def _require_supported(method: Method, schema: Schema, model: AllOf) -> None:
     if partial_knowledge_models(model) and not method.supports_partial_knowledge:
         raise PlanError("method.groups-all-columns", method=method.name)
     require_scenarios_supported(method, schema, model)
+    require_whole_table_supported(method, model)
     method.check(schema, without_scenarios(model))

@@ -90,6 +90,8 @@ class Method(Validated):
     """Whether the method forms crowds of scenarios (:mod:`shoal.models.scenarios`) that groups do not imply."""
     supports_linked_rows: ClassVar[bool] = False
     """Whether the method supports several linked rows per person (:mod:`shoal.models.trajectory`)."""
+    judges_whole_table: ClassVar[bool] = False
+    """Whether the method searches with models of the whole table; for others, larger and smaller groups are tried."""
     removed_parameters: ClassVar[tuple[str, ...]] = ()
     """Parameters without effect of earlier versions: a plan that has them is read with a warning."""
 

@@ -12,6 +12,7 @@ from shoal.models.k_anonymity import KAnonymity
 from shoal.models.l_diversity import LDiversity
 from shoal.models.p_sensitive import PAlphaSensitive, PPlusAlphaSensitive, PSensitive, single_category_groups
 from shoal.models.partial_knowledge import KeySet, Known, KnowsColumns, PartialKnowledge, partial_knowledge_models
+from shoal.models.risk import Risk
 from shoal.models.scenarios import InScenario, Scenario, scenario_models, without_scenarios
 from shoal.models.t_closeness import TCloseness
 from shoal.models.trajectory import TrajectoryAnonymity
@@ -36,6 +37,7 @@ __all__ = [
     "PPlusAlphaSensitive",
     "PSensitive",
     "PartialKnowledge",
+    "Risk",
     "Scenario",
     "TCloseness",
     "TrajectoryAnonymity",
@@ -62,6 +64,7 @@ BUILT_IN_MODELS: dict[str, type[Model]] = {
         DeltaDisclosure,
         BetaLikeness,
         TrajectoryAnonymity,
+        Risk,
     )
 }
 MODELS: Mapping[str, type[Model]] = Registry(BUILT_IN_MODELS, "shoal.models", Model)
@@ -83,6 +86,8 @@ def combine(models: Iterable[Model]) -> AllOf:
         raise PlanError("models.none")
     k = size_of_groups(parts, default=None)
     for part in parts:
+        if part.of_table and not part.binds_all_columns:
+            raise PlanError("models.table-of-some-columns", model=part.name)
         p = getattr(part, "p", None)
         if k is not None and p is not None and p > k:
             raise PlanError("models.p-above-k", p=p, k=k)

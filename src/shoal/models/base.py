@@ -143,6 +143,10 @@ class Model(Validated):
     A search that needs an exact verdict on every group may then use compiled code; otherwise it calls :meth:`assess`.
     """
 
+    initial_parameters: ClassVar[Mapping[str, Any]] = {}
+    """Parameters of a new model where none must be given."""
+    of_table: ClassVar[bool] = False
+    """Whether groups are judged together: an average or a share of the table (:mod:`shoal.models.of_table`)."""
     binds_all_columns: ClassVar[bool] = True
     """Whether the model is about the groups of all quasi-identifiers together; otherwise about sets of columns."""
 
@@ -163,6 +167,11 @@ class Model(Validated):
         Only the model's parameters are considered.
         """
         return 1
+
+    @property
+    def sufficient_size(self) -> int:
+        """The size of groups that implies the model, for one of the whole table."""
+        return self.least
 
     @property
     def linked_rows(self) -> int | None:
@@ -352,6 +361,11 @@ class AllOf(Model):
     def sizes_only(self) -> bool:  # type: ignore[override]
         """Return whether every part depends on group sizes alone."""
         return all(model.sizes_only for model in self.models)
+
+    @property
+    def of_table(self) -> bool:  # type: ignore[override]
+        """Return whether a part is about the whole table."""
+        return any(model.of_table for model in self.models)
 
     @property
     @override

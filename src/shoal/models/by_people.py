@@ -70,6 +70,16 @@ class ByPeople(Model):
 
     @property
     @override
+    def of_table(self) -> bool:  # type: ignore[override]
+        return self.of_rows.of_table
+
+    @property
+    @override
+    def sufficient_size(self) -> int:
+        return self.of_rows.sufficient_size
+
+    @property
+    @override
     def requires_people(self) -> bool:  # type: ignore[override]
         return self.of_rows.requires_people
 
@@ -167,6 +177,8 @@ def as_people_models(model: AllOf) -> AllOf:
         raise PlanError("models.linked-rows-said-twice")
     if linked and any(isinstance(part, PartialKnowledge) for part in model.parts):
         raise PlanError("models.known-with-linked-rows", model=linked[0].name)
+    if linked and model.of_table:
+        raise PlanError("models.table-with-linked-rows", model=linked[0].name)
     for part in model.parts:
         if not (part.of if isinstance(part, PartialKnowledge | InScenario) else part).supports_people:
             raise PlanError("models.counts-rows-only", model=part.name)

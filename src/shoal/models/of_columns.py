@@ -44,6 +44,11 @@ class ModelOfColumns(Model):
 
     @property
     @override
+    def of_table(self) -> bool:  # type: ignore[override]
+        return self.of.of_table
+
+    @property
+    @override
     def counts(self) -> str:  # type: ignore[override]
         return self.of.counts
 

@@ -39,6 +39,7 @@ from shoal.errors import PlanError
 from shoal.models.base import AllOf, Assessment, Model
 from shoal.models.k_anonymity import KAnonymity
 from shoal.models.of_columns import ModelOfColumns
+from shoal.models.of_table import TableModel
 from shoal.models.views import CodedTable, Examined
 from shoal.runtime.lazy_dataclass import dataclass
 from shoal.runtime.validation import Name, Validated
@@ -62,7 +63,7 @@ class PartialKnowledge(ModelOfColumns):
     def __post_init__(self) -> None:
         if isinstance(self.of, PartialKnowledge | AllOf):
             raise PlanError("models.not-a-single-model", model=type(self).__name__, found=self.of)
-        if self.of.requires_people:
+        if self.of.requires_people or isinstance(getattr(self.of, "of_rows", self.of), TableModel):
             raise PlanError("models.known-not-possible", model=self.of.name)
 
     @property

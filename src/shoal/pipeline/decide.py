@@ -658,7 +658,8 @@ def _count_distributed(
     None if they are to be counted on this machine.
     """
     schema, max_rows = plan.schema.published, plan.method.max_local_rows
-    if max_rows is None or plan.schema.person or scenario_models(plan.model):  # people and crowds need all rows
+    # people, crowds and averages need all rows
+    if max_rows is None or plan.schema.person or plan.model.of_table or scenario_models(plan.model):
         return None
     with timer("reading"):
         positions = _counted_positions(table, schema)

@@ -19,6 +19,7 @@ from shoal.io.engines.base import EngineSettings, Source
 from shoal.io.formats.urls import path_or_address
 from shoal.methods import FullDomain, Method
 from shoal.methods.scenarios import require_scenarios_supported
+from shoal.methods.whole_table import require_whole_table_supported
 from shoal.models import (
     AllOf,
     KeySet,
@@ -170,6 +171,7 @@ class Plan(Displayable, Validated):
         check_linked_rows(self.schema, self.model_of_rows, self.method)
         check_keys(self.keys, self.schema, self.model_of_rows, self.model, self.method)
         require_scenarios_supported(self.method, self.schema, self.model)
+        require_whole_table_supported(self.method, self.model)
         self.method.check(self.schema, without_scenarios(self.model))
 
     @property

@@ -808,6 +808,10 @@ TEXTS: dict[str, tuple[str, str]] = {
         "Who knows all rows of a person, or any {known_rows} of them, still finds at least {k} people who have them.",
         "Wer alle Zeilen einer Person kennt, oder beliebige {known_rows} davon, findet noch mindestens {k} Menschen, die sie haben.",
     ),
+    "promise.risk": (
+        "The right row of a person is found with a probability of at most {highest}; on average over all rows of at most {average}.",
+        "Die richtige Zeile einer Person wird höchstens mit der Wahrscheinlichkeit {highest} gefunden, im Mittel aller Zeilen höchstens mit {average}.",
+    ),
     "unit.rows": (
         "rows",
         "Zeilen",
@@ -951,6 +955,14 @@ TEXTS: dict[str, tuple[str, str]] = {
     "against.trajectory-anonymity": (
         "Against one who knows several rows of a person and can link them.",
         "Gegen jemanden, der mehrere Zeilen einer Person kennt und verbinden kann.",
+    ),
+    "paper.risk": (
+        "El Emam and Dankar 2008",
+        "El Emam und Dankar 2008",
+    ),
+    "against.risk": (
+        "Against one who knows that a person is in the table, as a threshold of risk.",
+        "Gegen jemanden, der weiß, dass eine Person in der Tabelle ist, als Schwelle des Risikos.",
     ),
     "against.alpha-k": (
         "Against one who reads off the value that most of a group share.",

@@ -305,8 +305,11 @@ def _new_model(name: str, model: Any, sensitive: Sequence[str], known_columns: i
         if len(sensitive) > 1 and any(f.name == "column" for f in dataclasses.fields(model))
         else {}
     )
-    known = {"known": known_columns} if known_columns is not None and name != "trajectory-anonymity" else {}
-    return {"name": name, **required, **about, **known}
+    from shoal.models.of_table import TableModel
+
+    about_all = name == "trajectory-anonymity" or issubclass(model, TableModel)
+    known = {"known": known_columns} if known_columns is not None and not about_all else {}
+    return {"name": name, **required, **model.initial_parameters, **about, **known}
 
 
 # -- run and explore ---------------------------------------------------------------------------------

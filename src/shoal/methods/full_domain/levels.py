@@ -47,6 +47,7 @@ class Levels(Method):
     supports_partial_knowledge: ClassVar[bool] = True
     supports_scenarios: ClassVar[bool] = True
     supports_linked_rows: ClassVar[bool] = True
+    judges_whole_table: ClassVar[bool] = True
 
     @override
     def check(self, schema: Schema, model: AllOf) -> None:

@@ -83,6 +83,7 @@ class FullDomain(Method):
     supports_partial_knowledge: ClassVar[bool] = True
     supports_scenarios: ClassVar[bool] = True
     supports_linked_rows: ClassVar[bool] = True
+    judges_whole_table: ClassVar[bool] = True
 
     @override
     def warm(self) -> None:

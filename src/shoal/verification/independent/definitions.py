@@ -35,6 +35,8 @@ from shoal.verification.independent.interval_arithmetic import (
 )
 
 Verdict = tuple[bool, tuple[float, ...]]
+TableEvaluator = Callable[[Mapping[int, int]], Verdict]
+"""Evaluates all groups together, by the number of groups of each size."""
 GroupEvaluator = Callable[[int, CountsByValue], Verdict]
 
 
@@ -49,7 +51,7 @@ class Figure:
     parameter: str
     at_least: bool = True
     strict: bool = False
-    bound: int | None = None
+    bound: Any = None
 
     def worst(self, figures: Iterable[float]) -> float:
         """Return the figure of the worst group; without groups the best possible."""
@@ -73,12 +75,14 @@ class Definition:
     """Definition of a model: figures, evaluator, and use of sensitive columns.
 
     ``figures`` takes the model. ``judge`` takes the model and a sensitive column, or None where ``sensitive`` is False,
-    and returns the function that evaluates one group.
+    and returns the function that evaluates one group. ``whole`` takes the model, and returns the function that
+    evaluates all groups together, where the model is about the whole table; otherwise None.
     """
 
     figures: Callable[[Any], tuple[Figure, ...]]
     judge: Callable[[Any, Any], GroupEvaluator]
     sensitive: bool = True
+    whole: Callable[[Any], TableEvaluator | None] = lambda model: None
 
 
 def exact_fraction(number: Any) -> Fraction:
@@ -93,6 +97,53 @@ def _k_anonymity(model: Any, column: SensitiveColumn | None = None) -> GroupEval
         return size >= model.k, (size,)
 
     return evaluate
+
+
+def _risk(model: Any, column: SensitiveColumn | None = None) -> GroupEvaluator:
+    """Require a probability of at most ``highest`` for every row."""
+    highest = exact_fraction(model.highest)
+
+    def evaluate(size: int, value_counts: CountsByValue) -> Verdict:
+        return size * highest >= 1, (1 / size,)
+
+    return evaluate
+
+
+def _risk_of_table(model: Any) -> TableEvaluator | None:
+    """Require a mean probability, and a share of rows with a higher one.
+
+    Sums are over rows, each with a probability of one over the size of its group.
+    """
+    if model.average is None and model.at_risk is None:
+        return None
+
+    def evaluate(groups: Mapping[int, int]) -> Verdict:
+        rows = sum(size * times for size, times in groups.items()) or 1
+        found: list[tuple[bool, float]] = []
+        if model.highest is not None:
+            worst = max((Fraction(1, size) for size in groups), default=Fraction(0))
+            found.append((worst <= exact_fraction(model.highest), float(worst)))
+        if model.average is not None:
+            mean = sum((size * times * Fraction(1, size) for size, times in groups.items()), Fraction(0)) / rows
+            found.append((mean <= exact_fraction(model.average), float(mean)))
+        if model.at_risk is not None:
+            above, share = (exact_fraction(model.at_risk[key]) for key in ("above", "share"))
+            risky = sum(size * times for size, times in groups.items() if Fraction(1, size) > above)
+            found.append((risky <= share * rows, risky / rows))
+        return all(holds for holds, _ in found), tuple(figure for _, figure in found)
+
+    return evaluate
+
+
+def _risk_figures(model: Any) -> tuple[Figure, ...]:
+    bounds = {
+        "highest": model.highest,
+        "average": model.average,
+        "at_risk": None if model.at_risk is None else model.at_risk["share"],
+    }
+    return tuple(
+        Figure(key, at_least=False, bound=exact_fraction(bound)) for key, bound in bounds.items() if bound is not None
+    )
 
 
 def is_harmless(column: SensitiveColumn | None) -> Callable[[int], bool]:
@@ -393,6 +444,7 @@ BUILT_IN_DEFINITIONS = {
     "t-closeness": Definition(_fixed_figures(Figure("t", at_least=False)), _t_closeness),
     "alpha-k": Definition(_fixed_figures(Figure("k"), Figure("alpha", at_least=False)), _alpha_k),
     "delta-disclosure": Definition(_fixed_figures(Figure("delta", at_least=False, strict=True)), _delta_disclosure),
+    "risk": Definition(_risk_figures, _risk, sensitive=False, whole=_risk_of_table),
     "beta-likeness": Definition(_fixed_figures(Figure("beta", at_least=False)), _beta_likeness),
 }
 DEFINITIONS: Mapping[str, Definition] = Registry(BUILT_IN_DEFINITIONS, "shoal.definitions", Definition, instances=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 from shoal.runtime.lazy_dataclass import dataclass
 from shoal.verification.independent.counting import Counts, CountsByValue, SensitiveColumn
-from shoal.verification.independent.definitions import BUILT_IN_DEFINITIONS, DEFINITIONS, Definition
+from shoal.verification.independent.definitions import BUILT_IN_DEFINITIONS, DEFINITIONS, Definition, Verdict
 
 ROWS_PER_PERSON, PEOPLE_PER_PERSON = "rows_per_person", "people_per_person"
 RELATIVE_TOLERANCE = 1e-8  # relative difference that rounding may cause between the two verifications
@@ -61,6 +61,8 @@ def _evaluate_model(counts: Counts, sensitive: Sequence[SensitiveColumn], model:
     definition = DEFINITIONS.get(model.name)
     if definition is None:
         return None
+    if (whole := definition.whole(model)) is not None:
+        return merge_verdicts(definition, model, [whole(counts.sizes)])
     if not definition.sensitive:
         alone: Counter[tuple[int, CountsByValue]] = Counter({(size, ()): times for size, times in counts.sizes.items()})
         return _evaluate_column(definition, model, None, alone)
@@ -77,7 +79,11 @@ def _evaluate_column(
 ) -> ModelEvaluation:
     """Evaluate one model on one column, each kind of group once."""
     verdict = definition.judge(model, column)
-    found = [verdict(size, value_counts) for size, value_counts in group_kinds]
+    return merge_verdicts(definition, model, [verdict(size, value_counts) for size, value_counts in group_kinds])
+
+
+def merge_verdicts(definition: Definition, model: Any, found: Sequence[Verdict]) -> ModelEvaluation:
+    """Merge the verdicts on all groups, with the worst figures."""
     effective = {
         figure.parameter: figure.worst(figures[index] for _, figures in found)
         for index, figure in enumerate(definition.figures(model))

@@ -73,6 +73,9 @@ def evaluate_people(
         if definition is None:
             evaluations.append(None)
             continue
+        if (whole := definition.whole(model)) is not None and known_rows == 1:
+            evaluations.append(_combine_verdicts(definition, model, [whole(Counter(map(len, groups)))]))
+            continue
         evaluators = _make_evaluators(definition, model, present, source, schema, sensitive)
         evaluations.append(
             _combine_verdicts(definition, model, [evaluator(group) for evaluator in evaluators for group in groups])
@@ -89,8 +92,12 @@ def _evaluate_sizes(released: pa.Table, quasi: Sequence[int], person: int, model
         if definition is None:
             evaluations.append(None)
             continue
-        evaluator = definition.judge(model, None)
-        evaluations.append(_combine_verdicts(definition, model, [evaluator(size, ()) for size in people]))
+        if (whole := definition.whole(model)) is not None:
+            found = [whole(people)]
+        else:
+            evaluator = definition.judge(model, None)
+            found = [evaluator(size, ()) for size in people]
+        evaluations.append(_combine_verdicts(definition, model, found))
     return TableEvaluation(rows, people.total(), min(people, default=0), tuple(evaluations))
 
 
