@@ -355,15 +355,15 @@ class DecidedDistributed(Decided):
         return verify_distributed(counted, written, schema, self.plan.model, self.released_rows, file)
 
 
-def _texts(column: Any) -> list[str | None]:
-    """Return the cells of a column as text; None is missing."""
+def _texts(column: Any) -> Any:
+    """Return the cells of a column as text."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     if pa.types.is_dictionary(column.type):
         column = pc.cast(column, column.type.value_type)
-    texts: list[str | None] = pc.cast(column, pa.string()).to_pylist()
-    return texts
+    found = pc.cast(column, pa.string())
+    return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
 
 
 # -- the steps -----------------------------------------------------------------------------------------------------

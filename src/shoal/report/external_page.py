@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from shoal.formatting import counted, number, percent
 from shoal.render.html import prose, table, text
 from shoal.report.page import (
@@ -204,10 +206,11 @@ def _distributions(facts: ExternalFacts) -> str:
 
 def _frequent_labels(labels: Labels) -> list[tuple[str, int]]:
     """Return the frequent labels in their order, and the sum of the others."""
-    ranked = sorted(range(len(labels)), key=lambda position: (-labels[position][1], position))
-    positions = sorted(ranked if len(labels) <= MAX_LABELS else ranked[: MAX_LABELS - 1])
+    counts = np.fromiter((count for _, count in labels), np.int64, len(labels))
+    ranked = np.argsort(-counts, kind="stable")
+    positions = sorted((ranked if len(labels) <= MAX_LABELS else ranked[: MAX_LABELS - 1]).tolist())
     listed = [(MISSING if labels[n][0] is None else text(labels[n][0], 60), labels[n][1]) for n in positions]
-    rest = sum(count for _, count in labels) - sum(count for _, count in listed)
+    rest = int(counts.sum()) - sum(count for _, count in listed)
     return [*listed, (OTHER_LABELS, rest)] if rest else listed
 
 

@@ -8,6 +8,7 @@ on hidden cells, or on what a search found. Everything else is for the owner of 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import field, replace
 from typing import Any
@@ -146,8 +147,9 @@ def read_released(
 
 
 def _labels(texts: tuple[str | None, ...], codes: npt.NDArray[np.integer[Any]], count: npt.NDArray[np.int64]) -> Labels:
-    rows = np.bincount(codes, weights=count, minlength=len(texts)).astype(np.int64).tolist()
-    return tuple((text, n) for text, n in zip(texts, rows, strict=True) if n)
+    rows = np.bincount(codes, weights=count, minlength=len(texts)).astype(np.int64)
+    found = zip(texts, rows.tolist(), strict=True)
+    return tuple(found if rows.all() else itertools.compress(found, rows))
 
 
 def _texts(labels: Labels) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +30,9 @@ from shoal.table.groups import Histogram
 from shoal.utility.labels import parse_numbers, read_labels
 from shoal.utility.loss import published, weighted_sums
 from shoal.verification.check import CheckResult
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 MAX_CELLS = 24
 MIN_CELL_ROWS = 3
@@ -301,6 +305,9 @@ def _marginal(frequencies: FrequencySet, ladder: Ladder, recoding: Recoding, j: 
     evenly over the values that it covers, as a reader without further knowledge would do. The last result is None where
     a label covers no value (a mean, say), and where it would take too long.
     """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
     name, leaves = frequencies.quasi[j].name, len(ladder.labels[0])
     if isinstance(recoding, ByLevel):
         is_released = recoding.group >= 0
@@ -316,11 +323,9 @@ def _marginal(frequencies: FrequencySet, ladder: Ladder, recoding: Recoding, j: 
         )
     texts = _texts(recoding, j)
     rows = np.bincount(recoding.group, weights=recoding.count, minlength=len(texts)).astype(np.int64)
-    totals: dict[str | None, int] = {}
-    for text, text_rows in zip(texts, rows.tolist(), strict=True):
-        if text_rows:
-            totals[text] = totals.get(text, 0) + text_rows
-    labels, count = tuple(totals), np.asarray(list(totals.values()), np.int64)
+    coded = pc.dictionary_encode(texts.filter(pa.array(rows > 0)), null_encoding="encode")
+    labels: Labels = tuple(coded.dictionary.to_pylist())
+    count = _counts(coded.indices.to_numpy(zero_copy_only=False), rows[rows > 0], len(labels))
     if len(labels) * (leaves + len(labels)) > MAX_PAIRS:
         return labels, count, None
     covers = read_labels(labels, ladder.labels[0], schema.columns[name].hierarchy, name).covers
@@ -330,10 +335,15 @@ def _marginal(frequencies: FrequencySet, ladder: Ladder, recoding: Recoding, j: 
     return labels, count, (count / width) @ covers
 
 
-def _texts(recoding: ByGroup, j: int) -> list[str | None]:
-    column_labels = recoding.labels[j]
-    values: Sequence[object] = column_labels if isinstance(column_labels, list | tuple) else column_labels.to_pylist()  # type: ignore[union-attr]
-    return [None if value is None else str(value) for value in values]
+def _texts(recoding: ByGroup, j: int) -> pa.Array:
+    """Return the label of each group as text."""
+    import pyarrow as pa
+
+    labels = recoding.labels[j]
+    if isinstance(labels, pa.Array) and pa.types.is_string(labels.type):
+        return labels
+    values: Sequence[object] = labels if isinstance(labels, list | tuple) else labels.to_pylist()  # type: ignore[union-attr]
+    return pa.array([None if value is None else str(value) for value in values], pa.string())
 
 
 def _counts(codes: npt.NDArray[np.signedinteger], weight: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.int64]:

@@ -13,13 +13,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from shoal.formatting import number
 from shoal.runtime.lazy_dataclass import dataclass
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 MAX_CELLS_WITHOUT_CLOCK = 10_000
 """Number of cells up to which a table is looked through whatever time that takes."""
@@ -29,6 +32,8 @@ MAX_EXPOSED_SHARE = 0.01
 MAX_FACTS = 3
 
 Codes = npt.NDArray[np.int64]
+Column: TypeAlias = "Sequence[str | None] | pa.Array"
+"""Labels of a column; None is missing."""
 
 
 @dataclass(frozen=True)
@@ -105,9 +110,9 @@ def exposure_sentence(figures: Mapping[str, Any]) -> str:
 
 def measure_exposure(
     names: Sequence[str],
-    published: Sequence[Sequence[str | None]],
+    published: Sequence[Column],
     count: Codes,
-    truths: Sequence[Sequence[str | None]] | None = None,
+    truths: Sequence[Column] | None = None,
     truth_count: Codes | None = None,
     *,
     hidden: str | None = None,
@@ -162,15 +167,19 @@ def measure_exposure(
     return Exposure(rows, whole, tuple(facts), None if owner is None else len(units))
 
 
-def _code(published: Sequence[str | None], truths: Sequence[str | None], hidden: str | None) -> tuple[Codes, Codes]:
+def _code(published: Column, truths: Column, hidden: str | None) -> tuple[Codes, Codes]:
     """Number the labels of a column; a hidden one is -1."""
-    number: dict[str | None, int] = {}
-    codes = [
-        -1 if hidden is not None and label == hidden else number.setdefault(label, len(number)) for label in published
-    ]
-    return np.asarray(codes, np.int64), np.asarray(
-        [number.setdefault(label, len(number)) for label in truths], np.int64
-    )
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    parts = [pa.array(published, pa.string())]
+    if truths is not published:
+        parts.append(pa.array(truths, pa.string()))
+    coded = pc.dictionary_encode(pa.concat_arrays(parts), null_encoding="encode")
+    codes = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    shown, true = codes[: len(published)], codes[-len(truths) :] if len(truths) else codes[:0]
+    position = -1 if hidden is None else pc.index(coded.dictionary, hidden).as_py()
+    return (shown if position < 0 else np.where(shown == position, -1, shown)), true
 
 
 def _crowds(published: Sequence[Codes], count: Codes, truths: Sequence[Codes], people: Codes | None = None) -> Codes:

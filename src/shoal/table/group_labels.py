@@ -112,5 +112,5 @@ def _ancestors(codes: npt.NDArray[np.int32], group: npt.NDArray[np.int64], group
 def _stars(codes: npt.NDArray[np.int32], group: npt.NDArray[np.int64], groups: int, ladder: Ladder) -> GroupLabels:
     low, high = _extent(codes, group, groups)
     one = low == high
-    labels = tuple(ladder.labels[0][code] if same else TOP for code, same in zip(low, one, strict=True))
-    return labels, np.where(one, 0.0, 1.0), np.where(one, ladder.share[0][low], 1.0)
+    labels = np.asarray([*ladder.labels[0], TOP], object)[np.where(one, low, -1)]
+    return tuple(labels), np.where(one, 0.0, 1.0), np.where(one, ladder.share[0][low], 1.0)

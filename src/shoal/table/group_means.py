@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 LARGEST_SQUARED = 1e150  # beyond it the sum of squares is infinite
+MIN_POSITIONAL, MAX_POSITIONAL = 1e-4, 1e16
+"""Sizes of the numbers that Python writes without an exponent."""
 YEAR_1, YEAR_9999 = -62_135_596_800, 253_402_300_799  # the first and the last second of the calendar
 
 
@@ -98,11 +100,29 @@ def as_column_type(dictionary: Dictionary, centre: npt.NDArray[np.float64]) -> t
         return pa.array(centre, mask=missing), centre
     integral = all(_is_whole(text) for text in dictionary.text)
     published = whole if integral else centre
-    texts = [
-        None if gap else str(int(value)) if integral else repr(float(value))
-        for value, gap in zip(published, missing, strict=True)
-    ]
-    return pa.array(texts, pa.string()), np.where(missing, np.nan, published.astype(np.float64))
+    texts = number_texts(published, missing)
+    return texts, np.where(missing, np.nan, published.astype(np.float64))
+
+
+def number_texts(numbers: npt.NDArray[np.float64] | npt.NDArray[np.int64], missing: npt.NDArray[np.bool_]) -> pa.Array:
+    """Write numbers as Python does, the shortest text that reads as the same.
+
+    Both write the shortest digits. Arrow writes no point in whole numbers, and has exponents for other sizes.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    texts = pc.cast(pa.array(numbers, mask=missing), pa.string())
+    if numbers.dtype.kind != "f":
+        return texts
+    size, point = np.abs(numbers), pc.and_not(pc.match_substring(texts, "."), pc.match_substring(texts, "e"))
+    alike = (
+        (size >= MIN_POSITIONAL) & (size < MAX_POSITIONAL) & pc.fill_null(point, True).to_numpy(zero_copy_only=False)
+    )
+    other = ~missing & ~alike
+    if not other.any():
+        return texts
+    return pc.replace_with_mask(texts, pa.array(other), pa.array([*map(repr, numbers[other].tolist())], pa.string()))
 
 
 def _is_whole(text: str) -> bool:
