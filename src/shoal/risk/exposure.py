@@ -177,9 +177,9 @@ def _code(published: Column, truths: Column, hidden: str | None) -> tuple[Codes,
         parts.append(pa.array(truths, pa.string()))
     coded = pc.dictionary_encode(pa.concat_arrays(parts), null_encoding="encode")
     codes = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    shown, true = codes[: len(published)], codes[-len(truths) :] if len(truths) else codes[:0]
+    labels, true = codes[: len(published)], codes[-len(truths) :] if len(truths) else codes[:0]
     position = -1 if hidden is None else pc.index(coded.dictionary, hidden).as_py()
-    return (shown if position < 0 else np.where(shown == position, -1, shown)), true
+    return (labels if position < 0 else np.where(labels == position, -1, labels)), true
 
 
 def _crowds(published: Sequence[Codes], count: Codes, truths: Sequence[Codes], people: Codes | None = None) -> Codes:

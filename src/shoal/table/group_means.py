@@ -116,10 +116,8 @@ def number_texts(numbers: npt.NDArray[np.float64] | npt.NDArray[np.int64], missi
     if numbers.dtype.kind != "f":
         return texts
     size, point = np.abs(numbers), pc.and_not(pc.match_substring(texts, "."), pc.match_substring(texts, "e"))
-    alike = (
-        (size >= MIN_POSITIONAL) & (size < MAX_POSITIONAL) & pc.fill_null(point, True).to_numpy(zero_copy_only=False)
-    )
-    other = ~missing & ~alike
+    plain = pc.fill_null(point, True).to_numpy(zero_copy_only=False)
+    other = ~missing & ~(plain & (size >= MIN_POSITIONAL) & (size < MAX_POSITIONAL))
     if not other.any():
         return texts
     return pc.replace_with_mask(texts, pa.array(other), pa.array([*map(repr, numbers[other].tolist())], pa.string()))
