@@ -23,7 +23,9 @@ import shoal.methods.patterns.pattern_set
 import shoal.risk.patterns
 from shoal.cli.app import app as command
 from shoal.methods.base import mask_small_count
-from shoal.models import KAnonymity, LDiversity, PSensitive, TCloseness
+from shoal.methods.patterns.subsets import subsets_of
+from shoal.models import InScenario, KAnonymity, LDiversity, PSensitive, Scenario, TCloseness
+from shoal.models.scenarios import Knowledge
 from shoal.risk.patterns import expose_patterns
 from shoal.schema import Column, Cuts, Role, Schema, Widths
 from tests.builders.errors import has_code
@@ -539,3 +541,67 @@ def test_adult_through_a_plan_file(shared_data, tmp_path, patterns, k, order, mi
         assert figures["risk"]["patterns_below_k_own_records"] == 494
         assert figures["risk"]["patterns_without_own_records"] == 223
         assert figures["risk"]["disclosed_records"] == 8705
+
+
+SUBSETS = (Scenario("first", ("q0", "q1"), 0, 2), Scenario("second", ("q2", "q3"), 0, 2))
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    rows=st.lists(st.tuples(*[st.sampled_from("abc")] * 4, st.sampled_from("xy")), min_size=4, max_size=16),
+    indifferent=st.integers(0, 1),
+    keep_rest=st.booleans(),
+)
+def test_subsets_are_generalized_apart(rows, indifferent, keep_rest):
+    """Every subset's labels are those of its own columns alone.
+
+    Rows that fit no pattern of a subset are left out of all, and patterns are formed anew.
+    """
+    method = shoal.methods.AntiUnification(indifferent=indifferent, keep_rest=keep_rest)
+    schema = schema_of(arrow(rows))
+    schema = Schema({**schema.columns, "secret": Column(Role.SENSITIVE, known_to_others=False)})
+    plan = shoal.Plan(schema, (), method, scenarios=SUBSETS, together=False)
+    kept = list(range(len(rows)))
+    while kept:  # by definition: leave out what fits no pattern of a subset, and form the patterns anew
+        shown, fitting = [], set(range(len(kept)))
+        for columns in ((0, 1), (2, 3)):
+            part = [(*(rows[i][j] for j in columns), str(place), rows[i][4]) for place, i in enumerate(kept)]
+            table = pa.table(
+                {name: [row[j] for row in part] for j, name in enumerate(("q0", "q1", "number", "secret"))}
+            )
+            roles = {"q0": Role.QUASI_IDENTIFIER, "q1": Role.QUASI_IDENTIFIER, "number": Role.OTHER}
+            alone = Schema({**{name: Column(role) for name, role in roles.items()}, "secret": Column(Role.SENSITIVE)})
+            try:
+                found = shoal.anonymize(table, shoal.Plan(alone, KAnonymity(2), method)).table.to_pylist()
+            except shoal.errors.InfeasibleError:
+                found = []
+            shown.append({int(row["number"]): (row["q0"], row["q1"]) for row in found})
+            fitting &= set(shown[-1])
+        if len(fitting) == len(kept):
+            break
+        kept = [i for place, i in enumerate(kept) if place in fitting]
+    if not kept:
+        with pytest.raises(shoal.errors.InfeasibleError):
+            shoal.anonymize(arrow(rows), plan)
+        return
+    released = shoal.anonymize(arrow(rows), plan).table.to_pylist()
+    expected = [(*shown[0][place], *shown[1][place], rows[i][4]) for place, i in enumerate(kept)]
+    assert Counter(tuple(row.values()) for row in released) == Counter(expected)
+
+
+def test_scenarios_that_share_a_column_are_one_subset():
+    names = ("a", "b", "c", "d", "e")
+    parts = [
+        InScenario(KAnonymity(k), Knowledge(name, tuple(name)))
+        for name, k in (("ab", 2), ("cd", 3), ("bc", 4), ("e", 5))
+    ]
+    found = [(columns, sorted(part.k for part in model.parts)) for columns, model in subsets_of(parts, names)]
+    assert found == [([0, 1, 2, 3], [2, 3, 4]), ([4], [5])]
+
+
+def test_overlapping_patterns_have_no_scenarios():
+    rows = [("a", "b", "c", "d", "x")] * 4
+    schema = schema_of(arrow(rows))
+    schema = Schema({**schema.columns, "secret": Column(Role.SENSITIVE, known_to_others=False)})
+    with pytest.raises(shoal.errors.PlanError, match="no crowds of rows"):
+        shoal.Plan(schema, (), shoal.methods.AntiUnification(patterns="overlapping"), scenarios=SUBSETS, together=False)

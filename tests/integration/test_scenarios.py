@@ -181,6 +181,7 @@ SERVING = {
     "refine": shoal.methods.Refine(),
     "local-suppression": shoal.methods.LocalSuppression(),
     "hidden-cells": shoal.methods.HiddenCells(),
+    "anti-unification": shoal.methods.AntiUnification(patterns="model-aware", keep_rest=True),
 }
 # hidden cells are not for models of all columns
 GROUPING = {name: method for name, method in SERVING.items() if name != "hidden-cells"}

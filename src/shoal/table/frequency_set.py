@@ -146,6 +146,16 @@ class FrequencySet:
         spellings = tuple(replace(part, codes=part.codes[rows]) for part in self.spellings)
         return replace(self, codes=self.codes[rows], secrets=self.secrets[rows], count=count, spellings=spellings)
 
+    def select_columns(self, positions: Sequence[int]) -> tuple[FrequencySet, npt.NDArray[np.int64]]:
+        """Return some of the quasi-identifiers, sorted by them.
+
+        Returns the combinations, of which some may be equal, and the position of each in this set.
+        """
+        codes, quasi = self.codes[:, positions], tuple(self.quasi[j] for j in positions)
+        sizes = [*(one.size for one in quasi), *(one.size + 1 for one in self.sensitive)]
+        order = np.argsort(row_keys(np.concatenate([codes, self.secrets + 1], axis=1), sizes)[0], kind="stable")
+        return replace(self.select(order, self.count[order]), quasi=quasi, codes=codes[order]), order
+
     def group(self, codes: npt.NDArray[np.int32], sizes: Sequence[int]) -> tuple[npt.NDArray[np.int64], Groups]:
         """Group the combinations by (recoded) quasi-identifier codes.
 

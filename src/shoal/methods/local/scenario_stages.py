@@ -27,7 +27,7 @@ from shoal.methods.scenarios import require_one_reading
 from shoal.models import AllOf, InScenario, Model, scenario_models, without_scenarios
 from shoal.schema import Ladder, Schema
 from shoal.table import ByGroup, ByLevel, FrequencySet, MethodFacts
-from shoal.table.groups import group_keys, row_keys
+from shoal.table.groups import group_keys
 from shoal.utility.loss import losses
 
 
@@ -51,6 +51,12 @@ def require_stages(method: Method, schema: Schema, model: AllOf) -> None:
     require_one_reading(method, model)
 
 
+def demands_of(model: AllOf) -> AllOf:
+    """Return the models of all columns and of scenarios, each once."""
+    general = without_scenarios(model).parts
+    return AllOf(tuple(dict.fromkeys((*general, *(part.of for part in scenario_models(model))))))
+
+
 def decide_in_stages(
     method: Method,
     problem: Problem,
@@ -64,7 +70,7 @@ def decide_in_stages(
     """
     parts = scenario_models(problem.model)
     general = without_scenarios(problem.model).parts
-    demands = AllOf(tuple(dict.fromkeys((*general, *(part.of for part in parts)))))
+    demands = demands_of(problem.model)
     named = {name for part in parts for name in part.knowledge.columns}
     several = any(part.knowledge.plus > 1 for part in parts)
     if several and not general and for_several is not None:
@@ -148,11 +154,7 @@ class _Stages:
         if not self.first:
             rows = np.arange(len(frequencies.count))
             return ByGroup(rows, np.zeros_like(rows), frequencies.count, (), np.zeros((1, 0)), np.zeros((1, 0)))
-        codes = frequencies.codes[:, self.first]
-        quasi = tuple(frequencies.quasi[j] for j in self.first)
-        sizes = [*(one.size for one in quasi), *(one.size + 1 for one in frequencies.sensitive)]
-        order = np.argsort(row_keys(np.concatenate([codes, frequencies.secrets + 1], axis=1), sizes)[0], kind="stable")
-        part = replace(frequencies.select(order, frequencies.count[order]), quasi=quasi, codes=codes[order])
+        part, order = frequencies.select_columns(self.first)
         ladders = tuple(self.problem.ladders[j] for j in self.first)
         recoding = self.method.decide(replace(self.problem, frequencies=part, ladders=ladders))
         assert isinstance(recoding, ByGroup)

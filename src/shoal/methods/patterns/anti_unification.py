@@ -39,9 +39,11 @@ from shoal.methods.base import (
     suppress_failing,
 )
 from shoal.methods.local.lower_bounds import bound_recoding
+from shoal.methods.local.scenario_stages import demands_of, require_stages
 from shoal.methods.patterns.pattern_set import Pattern, describe_groups
+from shoal.methods.patterns.subsets import decide_in_subsets, subsets_of
 from shoal.methods.time_limits import answer_within, deadline_of, is_late
-from shoal.models import AllOf
+from shoal.models import AllOf, scenario_models, without_scenarios
 from shoal.runtime.lazy_dataclass import dataclass
 from shoal.runtime.validation import Seconds, exact_number
 from shoal.schema import TOP, Role, Schema
@@ -184,6 +186,7 @@ class AntiUnification(Method):
     time_limit: Seconds | None = None
     quality: Quality | None = None
     name: ClassVar[str] = "anti-unification"
+    supports_scenarios: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.keep_rest and self.patterns == "overlapping":
@@ -230,6 +233,25 @@ class AntiUnification(Method):
             return self._overlapping(lifted) if self.patterns == "overlapping" else self._best(lifted, found)
 
         return answer_within(self, self.time_limit, work)
+
+    @override
+    def check_scenarios(self, schema: Schema, model: AllOf) -> None:
+        require_stages(self, schema, model)
+        if self.patterns == "overlapping":
+            raise PlanError("patterns.overlapping-in-scenarios", scenario=scenario_models(model)[0].knowledge.scenario)
+        self.check(schema, demands_of(model))
+
+    @override
+    def decide_scenarios(self, problem: Problem) -> Recoding:
+        """Form patterns in each subset of columns that scenarios name.
+
+        Where a scenario has further columns, or models bind all columns too, all models are asked of one pattern in
+        all columns, which implies the scenarios.
+        """
+        parts = scenario_models(problem.model)
+        if without_scenarios(problem.model).parts or any(part.knowledge.plus for part in parts):
+            return self.decide(replace(problem, model=demands_of(problem.model)))
+        return decide_in_subsets(self, problem, subsets_of(parts, problem.names))
 
     @property
     def orders(self) -> list[tuple[Order, ...]]:
