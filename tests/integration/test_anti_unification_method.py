@@ -563,9 +563,9 @@ def test_subsets_are_generalized_apart(rows, indifferent, keep_rest):
     plan = shoal.Plan(schema, (), method, scenarios=SUBSETS, together=False)
     kept = list(range(len(rows)))
     while kept:  # by definition: leave out what fits no pattern of a subset, and form the patterns anew
-        shown, fitting = [], set(range(len(kept)))
+        labels, fitting = [], set(range(len(kept)))
         for columns in ((0, 1), (2, 3)):
-            part = [(*(rows[i][j] for j in columns), str(place), rows[i][4]) for place, i in enumerate(kept)]
+            part = [(*(rows[i][j] for j in columns), str(number), rows[i][4]) for number, i in enumerate(kept)]
             table = pa.table(
                 {name: [row[j] for row in part] for j, name in enumerate(("q0", "q1", "number", "secret"))}
             )
@@ -575,17 +575,17 @@ def test_subsets_are_generalized_apart(rows, indifferent, keep_rest):
                 found = shoal.anonymize(table, shoal.Plan(alone, KAnonymity(2), method)).table.to_pylist()
             except shoal.errors.InfeasibleError:
                 found = []
-            shown.append({int(row["number"]): (row["q0"], row["q1"]) for row in found})
-            fitting &= set(shown[-1])
+            labels.append({int(row["number"]): (row["q0"], row["q1"]) for row in found})
+            fitting &= set(labels[-1])
         if len(fitting) == len(kept):
             break
-        kept = [i for place, i in enumerate(kept) if place in fitting]
+        kept = [i for number, i in enumerate(kept) if number in fitting]
     if not kept:
         with pytest.raises(shoal.errors.InfeasibleError):
             shoal.anonymize(arrow(rows), plan)
         return
     released = shoal.anonymize(arrow(rows), plan).table.to_pylist()
-    expected = [(*shown[0][place], *shown[1][place], rows[i][4]) for place, i in enumerate(kept)]
+    expected = [(*labels[0][number], *labels[1][number], rows[i][4]) for number, i in enumerate(kept)]
     assert Counter(tuple(row.values()) for row in released) == Counter(expected)
 
 
