@@ -552,8 +552,8 @@ SUBSETS = (Scenario("first", ("q0", "q1"), 0, 2), Scenario("second", ("q2", "q3"
     indifferent=st.integers(0, 1),
     keep_rest=st.booleans(),
 )
-def test_subsets_are_generalized_apart(rows, indifferent, keep_rest):
-    """Every subset's labels are those of its own columns alone.
+def test_separate_generalization_of_subsets(rows, indifferent, keep_rest):
+    """Labels of each subset, as released from its columns by themselves.
 
     Rows that fit no pattern of a subset are left out of all, and patterns are formed anew.
     """
@@ -561,11 +561,11 @@ def test_subsets_are_generalized_apart(rows, indifferent, keep_rest):
     schema = schema_of(arrow(rows))
     schema = Schema({**schema.columns, "secret": Column(Role.SENSITIVE, known_to_others=False)})
     plan = shoal.Plan(schema, (), method, scenarios=SUBSETS, together=False)
-    kept = list(range(len(rows)))
-    while kept:  # by definition: leave out what fits no pattern of a subset, and form the patterns anew
-        labels, fitting = [], set(range(len(kept)))
+    remaining = list(range(len(rows)))
+    while remaining:  # by definition: leave out what fits no pattern of a subset, and form the patterns anew
+        labels, fitting = [], set(range(len(remaining)))
         for columns in ((0, 1), (2, 3)):
-            part = [(*(rows[i][j] for j in columns), str(number), rows[i][4]) for number, i in enumerate(kept)]
+            part = [(*(rows[i][j] for j in columns), str(number), rows[i][4]) for number, i in enumerate(remaining)]
             table = pa.table(
                 {name: [row[j] for row in part] for j, name in enumerate(("q0", "q1", "number", "secret"))}
             )
@@ -577,15 +577,15 @@ def test_subsets_are_generalized_apart(rows, indifferent, keep_rest):
                 found = []
             labels.append({int(row["number"]): (row["q0"], row["q1"]) for row in found})
             fitting &= set(labels[-1])
-        if len(fitting) == len(kept):
+        if len(fitting) == len(remaining):
             break
-        kept = [i for number, i in enumerate(kept) if number in fitting]
-    if not kept:
+        remaining = [i for number, i in enumerate(remaining) if number in fitting]
+    if not remaining:
         with pytest.raises(shoal.errors.InfeasibleError):
             shoal.anonymize(arrow(rows), plan)
         return
     released = shoal.anonymize(arrow(rows), plan).table.to_pylist()
-    expected = [(*labels[0][number], *labels[1][number], rows[i][4]) for number, i in enumerate(kept)]
+    expected = [(*labels[0][number], *labels[1][number], rows[i][4]) for number, i in enumerate(remaining)]
     assert Counter(tuple(row.values()) for row in released) == Counter(expected)
 
 

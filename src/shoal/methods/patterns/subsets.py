@@ -66,14 +66,14 @@ def subsets_of(parts: Sequence[InScenario], names: Sequence[str]) -> list[tuple[
 def decide_in_subsets(method: Method, problem: Problem, subsets: Sequence[tuple[list[int], AllOf]]) -> ByGroup:
     """Let a method form groups in each subset of columns by itself."""
     frequencies = problem.frequencies
-    kept = np.arange(len(frequencies.count))
+    remaining = np.arange(len(frequencies.count))
     while True:
-        entries = replace(problem, frequencies=frequencies.select(kept, frequencies.count[kept]))
+        entries = replace(problem, frequencies=frequencies.select(remaining, frequencies.count[remaining]))
         recodings = [_decide_subset(method, entries, columns, model) for columns, model in subsets]
         left = np.all([recoding.group >= 0 for recoding in recodings], axis=0)
         if left.all():
             break
-        kept = kept[left]
+        remaining = remaining[left]
     keys = np.stack([recoding.group for recoding in recodings], axis=1)
     group, count = group_keys(keys, [len(recoding.share) for recoding in recodings])
     member = np.zeros(count, np.int64)
@@ -89,7 +89,9 @@ def decide_in_subsets(method: Method, problem: Problem, subsets: Sequence[tuple[
         Subset(tuple(problem.names[j] for j in columns), recoding.facts)
         for (columns, _), recoding in zip(subsets, recodings, strict=True)
     )
-    return ByGroup(kept, group, frequencies.count[kept], tuple(labels), height, share, SubsetFacts(subsets=facts))
+    return ByGroup(
+        remaining, group, frequencies.count[remaining], tuple(labels), height, share, SubsetFacts(subsets=facts)
+    )
 
 
 def _decide_subset(method: Method, problem: Problem, columns: list[int], model: AllOf) -> ByGroup:
