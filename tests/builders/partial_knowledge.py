@@ -13,8 +13,14 @@ from shoal.models.partial_knowledge import assess_sets
 from shoal.schema import Categories, Column, Role, Schema, Tree
 from shoal.table import read_frequency_set
 from shoal.table.column_subsets import read_subset_counters
+from shoal.verification.independent import (
+    array_counts,
+    differences,
+    evaluate_column_sets,
+    list_sensitive_columns,
+    read_released_rows,
+)
 from shoal.verification.independent import column_subsets as independent_subsets
-from shoal.verification.independent import differences, evaluate_column_sets, list_sensitive_columns, read_released_rows
 from tests.builders.conformance import CLASSES, MODELS, SECRETS
 from tests.reference import known as slow
 
@@ -67,13 +73,16 @@ def evaluate_both_ways(people, released, secrets, part, with_source=True):
     opinion = evaluate_column_sets(rows, part)
     # the verification gives the same with all or some columns in dictionaries, one column per field, two addends
     for changed in (
+        {},
         {"MIN_LABELS_FOR_DICTIONARY": 0, "DICTIONARY_NANOSECONDS_PER_ROW": 0},
         {"MIN_LABELS_FOR_DICTIONARY": 2},
         {"MAX_FIELD_BYTES": 1, "DICTIONARY_NANOSECONDS_PER_ROW": 1e9},
         {"_max_addends": lambda *_: 2},
     ):
-        with patch.multiple(independent_subsets, **changed):
+        with patch.multiple(independent_subsets, USES_ARRAYS=False, **changed):
             assert evaluate_column_sets(replace(rows, min_rows_per_person={}), part) == opinion
+    with patch.object(array_counts, "TABLE_ENTRIES_PER_ROW", -(10**6)):  # candidates by dictionaries
+        assert evaluate_column_sets(replace(rows, min_rows_per_person={}), part) == opinion
     with patch.object(known_models, "MIN_ENTRIES_TO_COMPILE", 0):  # by compiled code
         again = assess_sets(visible, frequencies, part, schema.quasi_identifiers, known)
     assert (again.holds, again.enough_candidates, again.effective, again.sets, again.facts, again.failing_groups) == (

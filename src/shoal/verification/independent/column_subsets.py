@@ -1,6 +1,7 @@
 """Evaluate models of partial knowledge independently, for sets of columns.
 
-All arithmetic is in Python's integers: bitsets, sums of packed fields, and dictionaries.
+Models that look at sizes alone are evaluated in arrays (:mod:`shoal.verification.independent.array_counts`). For all
+others the arithmetic is in Python's integers: bitsets, sums of packed fields, and dictionaries.
 
 *Two columns*: each label of a column is an integer with a bit for each row that shows it. The rows that show two labels
 are the common bits of the two integers.
@@ -31,6 +32,7 @@ from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any, Literal
 
 from shoal.runtime.lazy_dataclass import dataclass
+from shoal.verification.independent.array_counts import ArrayCounts
 from shoal.verification.independent.counting import CountsByValue, SensitiveColumn, read_texts
 from shoal.verification.independent.definitions import DEFINITIONS, Definition
 from shoal.verification.independent.judge import ROWS_PER_PERSON, ModelEvaluation
@@ -47,6 +49,8 @@ Sum = tuple[int, int]
 Cell = int | None
 """Number of a label in its column; None is a hidden cell."""
 
+USES_ARRAYS = True
+"""Whether sets are counted in arrays for models that look at sizes alone; otherwise with Python's integers."""
 DICTIONARY_NANOSECONDS_PER_ROW = 150
 """Time that one row costs in a dictionary."""
 MIN_LABELS_FOR_DICTIONARY = 1000
@@ -138,6 +142,19 @@ def evaluate_column_sets(released: ReleasedRows, part: Any) -> ModelEvaluation |
     least = getattr(part.of, "k", 1)
     positions, max_known = known_columns(part, released.names)
     positions.sort(key=lambda j: -released.labels[j])  # the last column of a set has the fewest labels
+    if USES_ARRAYS and evaluation.columns == [None]:
+        evaluation.count_with_arrays(positions, max_known)
+    else:
+        _evaluate_all_sizes(released, evaluation, positions, max_known)
+    return ModelEvaluation(
+        evaluation.holds(least), {**evaluation.effective(), ROWS_PER_PERSON: evaluation.min_rows_per_person}
+    )
+
+
+def _evaluate_all_sizes(
+    released: ReleasedRows, evaluation: _SetEvaluation, positions: Sequence[int], max_known: int
+) -> None:
+    """Evaluate all sets of at most ``max_known`` columns."""
     evaluation.count_with_dictionary(())
     for size in range(1, max_known + 1):
         family = (tuple(positions), size)
@@ -147,9 +164,6 @@ def evaluate_column_sets(released: ReleasedRows, part: Any) -> ModelEvaluation |
             evaluation.min_rows_per_person,
             released.min_rows_per_person.setdefault(family, evaluation.min_rows_per_person),
         )
-    return ModelEvaluation(
-        evaluation.holds(least), {**evaluation.effective(), ROWS_PER_PERSON: evaluation.min_rows_per_person}
-    )
 
 
 def known_columns(part: Any, names: Sequence[str]) -> tuple[list[int], int]:
@@ -360,6 +374,14 @@ class _SetEvaluation:
         ]
         self.values = sum(len(bits) + 1 for bits in self.value_bits)
         self.has_crowds = released.hides and bool(chosen)
+
+    def count_with_arrays(self, positions: Sequence[int], max_known: int) -> None:
+        """Evaluate all sets of columns by sizes of groups alone."""
+        fewest, family = self.released.min_rows_per_person, (tuple(positions), max_known)
+        counts = ArrayCounts(self.released, positions, max_known, family not in fewest)
+        for size in counts.group_sizes:
+            self._record(0, size, ())
+        self.min_rows_per_person = min(self.min_rows_per_person, fewest.setdefault(family, counts.fewest_candidates))
 
     def count_with_bits(self, pair: tuple[int, int], bits: _Bitsets) -> None:
         """Evaluate the groups of two columns with bitsets."""
