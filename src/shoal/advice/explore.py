@@ -265,19 +265,24 @@ class Candidate:
 
 
 def candidates(
-    plan: Plan, methods: Sequence[str] = (), ks: Sequence[int] = (), suppressions: Sequence[float] = ()
+    plan: Plan,
+    methods: Sequence[str] = (),
+    ks: Sequence[int | None] = (),
+    suppressions: Sequence[float] = (),
+    own_method: bool = False,
 ) -> list[Candidate]:
     """List the candidates: each method with each k and suppression limit.
 
     Suppression limits apply to methods that suppress rows. The default of ``ks`` is the k of the plan's k-anonymity and
-    twice that; the default of ``suppressions`` is none and the limit of the plan's method. Without ``methods``, the
-    plan's method with its own parameters is among the candidates.
+    twice that; the default of ``suppressions`` is none and the limit of the plan's method. Without ``methods``, or with
+    ``own_method``, the plan's method with its own parameters is among the candidates.
     """
     names = list(methods) or [name for name in DEFAULT_METHODS if name in METHODS]
     group_size = size_of_groups(plan.models, None)
     group_sizes: Sequence[int | None] = list(ks) or ([group_size, 2 * group_size] if group_size else [None])
     limits = sorted(set(suppressions)) or sorted({0.0, getattr(plan.method, "suppression", 0.0)})
-    found = [] if methods or not plan.method.reveals_source else [Candidate(plan, plan.method, plan.models)]
+    with_own = (own_method or not methods) and plan.method.reveals_source
+    found = [Candidate(plan, plan.method, plan.models)] if with_own else []
     for name in names:
         own = dict(plan.method.parameters) if name == plan.method.name else {}
         variants = [make_method(name, own)]
@@ -302,8 +307,9 @@ def explore(
     data: Any = None,
     *,
     methods: ColumnsLike = (),
-    ks: Sequence[int] = (),
+    ks: Sequence[int | None] = (),
     suppressions: Sequence[float] = (),
+    own_method: bool = False,
     measure: LossName = "ncp",
     workers: int | None = None,
     time_limit: float = 60.0,
@@ -316,11 +322,14 @@ def explore(
     Parameters
     ----------
     plan
-        A plan; its own method is tried too.
+        A plan; its own method is tried too, unless ``methods`` are named.
     data
         A table in memory; the plan's source by default.
     methods, ks, suppressions
-        Candidates: names of methods, group sizes, suppression limits; see :func:`candidates`.
+        Candidates: names of methods, group sizes (None for those of the plan), suppression limits; see
+        :func:`candidates`.
+    own_method
+        Whether the plan's own method is tried in addition to ``methods``.
     measure
         The loss by which releases are compared.
     workers
@@ -346,7 +355,7 @@ def explore(
     if loaded.engine.threads is None:
         loaded = replace(loaded, engine=replace(loaded.engine, threads=max(1, cores // count)))
     with show_progress(progress) as show, _on_disk(loaded, data) as there:
-        chosen = candidates(there, as_names(methods, "methods"), ks, suppressions)
+        chosen = candidates(there, as_names(methods, "methods"), ks, suppressions, own_method)
         return _run_candidates(chosen, measure, count, time_limit, show, so_far, lanes)
 
 

@@ -11,12 +11,15 @@ import errno
 import json
 import os
 import shutil
+import tempfile
+import zipfile
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import asdict, dataclass
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
@@ -24,11 +27,11 @@ from starlette.routing import Route
 
 from shoal import __version__
 from shoal.errors import LANGUAGES, InputError, PlanError, ShoalError
-from shoal.web.checklist import confirm_columns
-from shoal.web.file_access import UPLOAD_SUFFIXES, list_folder, sanitize_name
+from shoal.web.checklist import confirm_release, require_confirmed
+from shoal.web.file_access import UPLOAD_SUFFIXES, check_archive, list_folder, sanitize_name, table_stem
 from shoal.web.ledgers import create_ledger, read_answers, read_ledger, save_answer
 from shoal.web.plan_edits import apply_changes, locate
-from shoal.web.projects import PLAN_FILE, Project, Projects, open_private
+from shoal.web.projects import Project, Projects, open_private
 from shoal.web.question_views import parse_question
 from shoal.web.request_values import parse_body, parse_count
 from shoal.web.review_views import decision_names
@@ -43,6 +46,12 @@ ACTIONS = ("look", "check", "levels", "release", "explore", "minimal", "compare"
 REPLACEABLE_ACTIONS = ("look", "check", "levels", "explore", "minimal")
 """Actions of which a new run makes the earlier one obsolete."""
 COMPRESSION_SIGNATURES = (b"PK\x03\x04", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd", b"7z\xbc\xaf")
+PACKED_FORMATS = {
+    ".gz": b"\x1f\x8b",
+    ".zst": b"\x28\xb5\x2f\xfd",
+    **dict.fromkeys((".xlsx", ".xlsm", ".xlsb", ".ods"), b"PK\x03\x04"),
+}
+"""Ends of the names of compressed tables, with their first bytes."""
 MAX_SIGNATURE_BYTES = max(map(len, COMPRESSION_SIGNATURES))
 """Number of leading bytes that identify a compressed file."""
 DEFAULT_EXPLORATION_SECONDS = 30.0
@@ -174,12 +183,13 @@ class Api:
     async def upload(self, request: Request) -> Response:
         """Upload a table as the request body, to a new project."""
         name = sanitize_name(request.query_params.get("name", ""), "table.csv")
-        if Path(name).suffix.lower() not in UPLOAD_SUFFIXES:
+        if not name.lower().endswith(UPLOAD_SUFFIXES):
             raise InputError("page.unknown-table-kind", allowed=", ".join(UPLOAD_SUFFIXES))
-        project = self.projects.make(Path(name).stem)
+        project = self.projects.make(table_stem(name))
         project.table = project.folder / name
         try:
             await _receive(request, project.table)
+            await run_in_threadpool(check_archive, project.table)
         except BaseException:
             self.projects.remove(project)
             raise
@@ -414,9 +424,11 @@ class Api:
         return JSONResponse({**project.facts(number), "files": [file.name for file in project.files(number)]})
 
     async def download(self, request: Request) -> Response:
-        """A file of a release."""
+        """A file of a release; one for others after the checklist."""
         project, number = self.project(request), _number(request)
         file = {file.name: file for file in project.files(number)}[request.path_params["file"]]
+        if file in project.public_files(number):
+            require_confirmed(project, number)
         if file.suffix == ".html" and "download" not in request.query_params:
             return FileResponse(
                 file, media_type="text/html", headers={"content-security-policy": REPORT_SECURITY_POLICY}
@@ -424,11 +436,17 @@ class Api:
         return FileResponse(file, media_type="application/octet-stream", filename=file.name)
 
     async def confirm(self, request: Request) -> Response:
-        """Confirm the columns of a release that are published as they are."""
+        """Confirm what the requirements of a release do not cover."""
         project, number = self.project(request), _number(request)
         given = await _json_object(request)
-        confirm_columns(project, number, given.get("columns", []), given.get("typed", []))
+        confirm_release(project, number, *(given.get(name, []) for name in ("points", "columns", "typed")))
         return JSONResponse({"confirmed": True}, 201)
+
+    async def download_all(self, request: Request) -> Response:
+        """The files of a release that are meant for others, as a zip."""
+        project, number = self.project(request), _number(request)
+        require_confirmed(project, number)
+        return await run_in_threadpool(_zip_response, project.public_files(number), f"{project.name}-{number}.zip")
 
     async def publish(self, request: Request) -> Response:
         """Publish a release to the plan's [output], whole or not at all."""
@@ -445,10 +463,8 @@ def _publish(project: Project, number: int, overwrite: bool) -> list[str]:
     plan = project.plan()
     if plan.output is None or plan.output.path is None:
         raise PlanError("plan.no-output")
-    # plan and recoding are the owner's, and stay in the project
-    table, *others = [
-        file for file in project.files(number) if file.name != PLAN_FILE and not file.name.endswith(".recoding")
-    ]
+    require_confirmed(project, number)
+    table, *others = project.public_files(number)
     target = plan.output.path.with_name(table.name)
     project.check_target(target)
     for made_by in (plan, project.release_plan(number)):
@@ -466,16 +482,35 @@ def _publish(project: Project, number: int, overwrite: bool) -> list[str]:
     return [os.path.relpath(to, project.root) for _, to in staged]
 
 
+def _zip_response(files: list[Path], name: str) -> Response:
+    """Pack files into a temporary zip that is removed once it is sent."""
+    handle, packed = tempfile.mkstemp(suffix=".zip")  # readable by the user only
+    try:
+        with os.fdopen(handle, "wb") as target, zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+            for file in files:
+                # the same release gives the same bytes: no time of the files
+                entry = zipfile.ZipInfo(file.name)
+                entry.compress_type = zipfile.ZIP_DEFLATED
+                with archive.open(entry, "w") as written, file.open("rb") as content:
+                    shutil.copyfileobj(content, written)
+    except BaseException:
+        os.unlink(packed)
+        raise
+    return FileResponse(packed, media_type=BYTES, filename=name, background=BackgroundTask(os.unlink, packed))
+
+
 async def _receive(request: Request, path: Path) -> None:
     """Stream a request body to a file.
 
-    Compressed content is refused, and so is a body that would use up the free space of the disk.
+    Content that is compressed where the name does not say so is refused, and so is a body that would use up the free
+    space of the disk.
     """
+    expected = [sign for ending, sign in PACKED_FORMATS.items() if path.name.lower().endswith(ending)]
     head = b""  # the body may arrive byte by byte
     with open(path, "xb", opener=open_private) as file:
         async for part in request.stream():
             head += part[: MAX_SIGNATURE_BYTES - len(head)]
-            if head.startswith(COMPRESSION_SIGNATURES):
+            if head.startswith(tuple(sign for sign in COMPRESSION_SIGNATURES if sign not in expected)):
                 raise InputError("page.table-packed")
             if shutil.disk_usage(path.parent).free - len(part) < MIN_FREE_DISK_BYTES:
                 raise InputError("page.disk-full")
@@ -569,8 +604,10 @@ ENDPOINTS = (
     Endpoint("GET", "/projects/{project}/releases/{number}", Api.read_release),
     Endpoint("GET", "/projects/{project}/releases/{number}/files/{file}", Api.download, media_type=BYTES),
     Endpoint(
-        "POST", "/projects/{project}/releases/{number}/confirm", Api.confirm, _fields(columns="array", typed="array")
+        "POST", "/projects/{project}/releases/{number}/confirm", Api.confirm,
+        _fields(points="array", columns="array", typed="array"),
     ),
+    Endpoint("GET", "/projects/{project}/releases/{number}/zip", Api.download_all, media_type=BYTES),
     Endpoint("POST", "/projects/{project}/releases/{number}/publish", Api.publish, _fields(overwrite="boolean")),
 )  # fmt: skip
 QUERIES = {"/files": ["path"], "/uploads": ["name", "draft"]}

@@ -38,7 +38,7 @@ def exposure_of(facts: Mapping[str, Any] | None, language: str) -> dict[str, Any
         part = localized(percent(figures[key] / rows), language)
         sentence = translate("exposure.some", language, part=part, **count, **written)
     too_much = figures[key] > MAX_EXPOSED_SHARE * rows
-    block = {"columns": list(figures["columns"]), "k": SMALL_CROWD} if too_much and _is_partial(facts or {}) else None
+    block = {"columns": list(figures["columns"]), "k": SMALL_CROWD} if too_much and is_partial(facts or {}) else None
     return {
         "sentence": sentence,
         "bars": bars,
@@ -49,7 +49,9 @@ def exposure_of(facts: Mapping[str, Any] | None, language: str) -> dict[str, Any
     }
 
 
-def _is_partial(facts: Mapping[str, Any]) -> bool:
+def is_partial(facts: Mapping[str, Any]) -> bool:
     """Return whether every model is about a part of the columns only."""
+    if "intruder" in facts:
+        return True
     models = [model.get("parameters", {}) for model in facts.get("models", ())]
     return bool(models) and all("known" in parameters or "keys" in parameters for parameters in models)

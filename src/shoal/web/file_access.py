@@ -11,6 +11,7 @@ import glob
 import os
 import re
 import tomllib
+import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -22,12 +23,20 @@ from shoal.io.formats import FORMATS
 Database = tuple[str, str | None]
 """Source of a database's address (``env:NAME``), and its driver."""
 
-UPLOAD_SUFFIXES = (".csv", ".tsv", ".txt", ".parquet")
-READABLE_SUFFIXES = (*UPLOAD_SUFFIXES, ".toml", *(suffix for form in FORMATS.own.values() for suffix in form.suffixes))
 COMPRESSED_SUFFIXES = (".gz", ".zst")
+_TABLE_SUFFIXES = tuple(suffix for form in FORMATS.own.values() if form.reads for suffix in form.suffixes)
+UPLOAD_SUFFIXES = (
+    *_TABLE_SUFFIXES,
+    *(f"{suffix}{packed}" for suffix in FORMATS["csv"].suffixes for packed in COMPRESSED_SUFFIXES),
+)
+"""Ends of the names of tables: those that the command line reads."""
+READABLE_SUFFIXES = (*UPLOAD_SUFFIXES, ".toml")
 MAX_KEY_BYTES = 1_024
 """Larger files are not taken for keys."""
 MAX_LISTED_ENTRIES = 500
+MAX_WORKBOOK_EXPANSION = 100
+"""Largest ratio of an uploaded workbook's content to its file; tables expand 5 to 30 times."""
+ALWAYS_ALLOWED_WORKBOOK_BYTES = 50_000_000
 
 
 _SIGNATURES = [
@@ -267,6 +276,33 @@ def list_folder(root: Path, path: str) -> dict[str, Any]:
         raise InputError("page.folder-not-readable", reason=error.strerror) from None
     here = folder.relative_to(root).as_posix()
     return {"path": "" if here == "." else here, "folders": folders, "files": files}
+
+
+def check_archive(path: Path) -> None:
+    """Raise if a workbook expands to far more than a table would.
+
+    Compressed text is limited where it is read. What a workbook says about its size may be wrong: it is read by a
+    separate process with limited memory.
+    """
+    if path.suffix.lower() not in (".xlsx", ".xlsm", ".xlsb", ".ods"):
+        return
+    try:
+        with zipfile.ZipFile(path) as archive:
+            expanded = sum(entry.file_size for entry in archive.infolist())
+    except (zipfile.BadZipFile, OSError, ValueError):
+        raise InputError("page.workbook-damaged") from None
+    if expanded > max(ALWAYS_ALLOWED_WORKBOOK_BYTES, MAX_WORKBOOK_EXPANSION * path.stat().st_size):
+        raise InputError("page.workbook-too-large")
+
+
+def table_stem(name: str) -> str:
+    """Return the name of a table without its ending.
+
+    >>> table_stem("visits.csv.gz"), table_stem("plan.toml"), table_stem("a.b.sav")
+    ('visits', 'plan', 'a.b')
+    """
+    found = [suffix for suffix in READABLE_SUFFIXES if name.lower().endswith(suffix)]
+    return name[: -max(map(len, found))] if found else Path(name).stem
 
 
 def sanitize_name(name: str, default: str) -> str:

@@ -20,7 +20,7 @@ from shoal.errors import LANGUAGES, ShoalError
 from shoal.formatting import file_size, fixed, localized, number, percent
 from shoal.render.html import bar, prose, text
 from shoal.web.api import Api, language_of
-from shoal.web.file_access import list_folder
+from shoal.web.file_access import UPLOAD_SUFFIXES, list_folder
 from shoal.web.plan_edits import PlanLocation, locate
 from shoal.web.projects import Project
 from shoal.web.review_views import recipient_choices, review_of
@@ -32,7 +32,7 @@ from shoal.web.translations import (
     translate_error,
     translate_sentence,
 )
-from shoal.web.view_models import VIEW_MODELS, current_result
+from shoal.web.view_models import VIEW_MODELS, current_result, failure_message
 
 HERE = Path(__file__).parent
 SCRIPTS = ("app.js", "calls.js", "watch.js", "swap.js", "plan.js", "tree.js", "bins.js", "questions.js")
@@ -86,7 +86,12 @@ class Pages:
             files = list_folder(self.api.projects.root, request.query_params.get("path", ""))
         except ShoalError:
             files = list_folder(self.api.projects.root, "")
-        context = {"files": files, "root": self.api.projects.root.name, "up": _parent_path(files)}
+        context = {
+            "endings": UPLOAD_SUFFIXES,
+            "files": files,
+            "root": self.api.projects.root.name,
+            "up": _parent_path(files),
+        }
         return self._page(request, "start.html", projects=self.api.projects.list_names(), **context)
 
     async def begin(self, request: Request) -> Response:
@@ -177,19 +182,21 @@ class Pages:
             return "warning"
         if error is not None and step in ("columns", "hierarchies", "promise"):
             return "open"
-        made = bool(project.releases())
+        made = project.releases()
+        current = made[-1] if made and project.facts(made[-1]).get("of") in (None, project.digest) else None
         reviewed = review_of(project)["status"] if step == "review" else None
         if reviewed == "changed":
             return "warning"
         done = {
             "review": reviewed == "reviewed",
             # a draft is no decision: a step is done once a user has visited it
-            **dict.fromkeys(("table", "columns", "hierarchies", "promise"), made or step in project.visited_steps),
-            "run": made,
+            **dict.fromkeys(("table", "columns", "hierarchies", "promise"), step in project.visited_steps),
+            # what was done for another plan is not done for this one
+            "run": current is not None,
             "explore": current_result(project, "explore") is not None,
-            "compare": any(key.startswith("compare") for key in project.latest),
-            "attack": any(key.startswith("attack") for key in project.latest),
-            "publish": project.published,
+            "compare": f"compare {current}" in project.latest,
+            "attack": f"attack {current}" in project.latest,
+            "publish": current is not None and project.published,
             "questions": project.has_ledger,
         }[step]
         return "done" if done else "open"
@@ -226,6 +233,9 @@ class Pages:
             return translate("state.drafting", language)
         if error is not None:
             return translate("state.error", language, why=translate_error(error, language))
+        failure = failure_message(project.latest.get("check"))
+        if check is None and failure and project.plan_digests.get("check") == project.digest:
+            return translate("state.check_failed", language, why=translate_error(failure, language))
         if check is None:
             return translate("state.checking", language)
 

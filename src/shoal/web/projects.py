@@ -38,6 +38,7 @@ from shoal.web.file_access import (
     confined_plan,
     keys_folder,
     sanitize_name,
+    table_stem,
 )
 from shoal.web.ledgers import ANSWERS_FILE, ledger_of
 from shoal.web.plan_edits import find_syntax_error, path_entries, relocate
@@ -51,6 +52,8 @@ TABLE_FILE = "table.json"
 """File of a project that names its table until there is a plan."""
 INTERNAL_FILES = ("facts.json", "confirmed.json")
 """Files of a release that are the page's own."""
+OWN_SUFFIXES = (".recoding", ".internal.html")
+"""Ends of the names of files of a release that stay with its owner."""
 SAMPLES = {"patients": "patients.csv", "census": "census.csv"}
 
 
@@ -277,13 +280,20 @@ class Project:
         return facts
 
     def files(self, number: int) -> list[Path]:
-        """List the files of a release that can be published, table first."""
+        """List the files of a release that its owner can have, table first."""
         folder = self.release_folder(number)
         table = folder / self.facts(number)["output"]
         others = sorted(
             f for f in folder.iterdir() if f.is_file() and f not in (table,) and f.name not in INTERNAL_FILES
         )
         return [table, *sorted(others, key=lambda file: file.name == PLAN_FILE)]
+
+    def public_files(self, number: int) -> list[Path]:
+        """List the files of a release that are meant for others, table first.
+
+        Plan, recoding and internal report are the owner's.
+        """
+        return [file for file in self.files(number) if file.name != PLAN_FILE and not file.name.endswith(OWN_SUFFIXES)]
 
 
 def _seen_from(folder: Path, given: str, real: Path) -> str:
@@ -370,7 +380,7 @@ class Projects:
             raise InputError("page.no-such-file")
         if real.suffix.lower() != ".toml":
             confine_readable_table(self.root, path)
-            project = self.make(real.stem)
+            project = self.make(table_stem(real.name))
             project.table = real
             return project
         try:
@@ -381,7 +391,7 @@ class Projects:
         if fault is not None:
             raise fault["error"]
         given = [section[key] for section, key in path_entries(tomllib.loads(text))]
-        project = self.make(real.stem)
+        project = self.make(table_stem(real.name))
         project.save(relocate(text, {item: _seen_from(project.folder, item, real.parent / item) for item in given}))
         return project
 

@@ -132,6 +132,60 @@ REVIEW_TEXTS: dict[str, tuple[str, str]] = {
         "Published with their values, protected only as far as the requirements go: {columns}.",
         "Mit ihren Werten veröffentlicht, nur so weit geschützt, wie die Anforderungen reichen: {columns}.",
     ),
+    "checklist.sensitive.none": (
+        "Published with their values, and no requirement is about these values: {columns}.",
+        "Mit ihren Werten veröffentlicht, und keine Anforderung betrifft diese Werte: {columns}.",
+    ),
+    "checklist.exact": (
+        "Exact values single people out: {columns}. In {column}, {count} of {rows} published rows have a value that no other row has; whoever knows it finds the row and reads the rest.",
+        "Genaue Werte zeigen auf einzelne: {columns}. In {column} haben {count} von {rows} veröffentlichten Zeilen einen Wert, den keine andere hat; wer ihn kennt, findet die Zeile und liest den Rest.",
+    ),
+    "checklist.partial": (
+        "Whoever knows all {count} columns that others may know finds {alone} of {total} {unit} ({part}) alone.",
+        "Wer alle {count} Spalten kennt, die andere wissen können, findet {alone} von {total} {unit} ({part}) allein.",
+    ),
+    "checklist.partial.known": (
+        "Only intruders who know at most {known} facts about a person are stopped.",
+        "Abgewehrt wird nur, wer von einer Person höchstens {known} Merkmale kennt.",
+    ),
+    "checklist.partial.keys": (
+        "Only intruders who know no more than the named sets of columns are stopped.",
+        "Abgewehrt wird nur, wer nicht mehr als die genannten Mengen von Spalten kennt.",
+    ),
+    "checklist.tick.partial": (
+        "Nobody who receives the table can know more than that.",
+        "Niemand, der die Tabelle bekommt, kann mehr wissen.",
+    ),
+    "checklist.tick.exact": (
+        "Nobody can know these exact values of a person, or the recipient may have them.",
+        "Niemand kann diese genauen Werte einer Person wissen, oder der Empfänger darf sie haben.",
+    ),
+    "checklist.tick.unchanged": (
+        "I have looked at these columns, and nobody can recognize a person by them.",
+        "Ich habe diese Spalten angesehen, und niemand kann daran eine Person erkennen.",
+    ),
+    "checklist.draft.draft": (
+        "This release was made from a draft that nobody has reviewed.",
+        "Diese Veröffentlichung entstand aus einem Entwurf, den niemand durchgesehen hat.",
+    ),
+    "checklist.draft.changed": (
+        "The plan of this release was changed after its review.",
+        "Der Plan dieser Veröffentlichung wurde nach der Durchsicht geändert.",
+    ),
+    "checklist.warnings": ("Warnings of this release", "Warnungen zu dieser Veröffentlichung"),
+    "publish.handout": ("Files to hand out", "Dateien zum Ausgeben"),
+    "publish.zip": ("Download all as a zip", "Alle als Zip herunterladen"),
+    "publish.kept": ("Files that stay with you", "Dateien, die bei Ihnen bleiben"),
+    "publish.kept.about": (
+        "They tell more than the release. They are not in the zip and are not written to the target.",
+        "Sie sagen mehr als die Veröffentlichung. Sie sind nicht im Zip und werden nicht ans Ziel geschrieben.",
+    ),
+    "publish.reproduce": ("For reproducibility", "Zur Wiederholbarkeit"),
+    "says.internal": (
+        "The internal report: everything, with figures about the original. Do not hand it out.",
+        "Der interne Bericht: alles, mit Zahlen über das Original. Geben Sie ihn nicht aus.",
+    ),
+    "publish.reader.internal": ("For you and your ethics board.", "Für Sie und Ihre Ethikkommission."),
     "checklist.left": (
         "Rows left out: {count}. See under Before and after whether a minority is gone.",
         "Weggelassene Zeilen: {count}. Sehen Sie unter Vorher und nachher, ob eine Minderheit fehlt.",
@@ -143,10 +197,6 @@ REVIEW_TEXTS: dict[str, tuple[str, str]] = {
     "checklist.more": (
         "Whoever knows more of a person than what could be known by these columns is not stopped.",
         "Wer von einer Person mehr weiß, als diese Spalten sagen, wird nicht abgewehrt.",
-    ),
-    "checklist.tick": (
-        "I have looked at these columns, and nobody can recognize a person by them: {columns}.",
-        "Ich habe diese Spalten angesehen, und niemand kann daran eine Person erkennen: {columns}.",
     ),
     "checklist.typed": (
         "{column} looks like an identifier. If it must be published as it is, type its name",

@@ -92,7 +92,10 @@ TEXTS: dict[str, tuple[str, str]] = {
         "It is kept in the project's folder, private to you.",
         "Sie bleibt im Ordner des Projekts und ist nur für Sie lesbar.",
     ),
-    "start.upload.field": ("A table (CSV or Parquet)", "Eine Tabelle (CSV oder Parquet)"),
+    "start.upload.field": (
+        "A table: CSV (also .gz, .zst), Excel, SPSS, Stata, SAS or Parquet",
+        "Eine Tabelle: CSV (auch .gz, .zst), Excel, SPSS, Stata, SAS oder Parquet",
+    ),
     "start.paste": ("Paste", "Einfügen"),
     "start.paste.field": (
         "Rows with commas, semicolons or tabs; the first names the columns",
@@ -388,7 +391,11 @@ TEXTS: dict[str, tuple[str, str]] = {
         "Several methods side by side: what each costs, and what risk remains. Nothing is written.",
         "Mehrere Verfahren nebeneinander: was jedes kostet und welches Risiko bleibt. Nichts wird geschrieben.",
     ),
-    "explore.methods": ("Methods to try", "Verfahren zum Versuchen"),
+    "explore.methods": ("Further methods to try", "Weitere Verfahren zum Versuchen"),
+    "explore.own": (
+        "The method of your plan ({method}) is always tried, with your settings. The size of groups and the rows that may be deleted stay as in the plan unless you enter sizes here.",
+        "Das Verfahren Ihres Plans ({method}) wird immer versucht, mit Ihren Einstellungen. Gruppengröße und erlaubte Löschungen bleiben wie im Plan, außer Sie geben hier Größen an.",
+    ),
     "explore.ks": ("Sizes of groups to try (k), such as 5, 10", "Zu versuchende Gruppengrößen (k), etwa 5, 10"),
     "explore.seconds": ("Seconds for each, at most", "Sekunden für jedes, höchstens"),
     "explore.go": (
@@ -539,6 +546,10 @@ TEXTS: dict[str, tuple[str, str]] = {
     "state.hard": (
         "A sample of the rows is too small to try this plan: anonymize to see what can be published.",
         "Eine Stichprobe ist für diesen Plan zu klein: Anonymisieren Sie, um zu sehen, was sich veröffentlichen lässt.",
+    ),
+    "state.check_failed": (
+        "The table could not be checked against the requirements: {why}",
+        "Die Tabelle konnte nicht an den Anforderungen geprüft werden: {why}",
     ),
     "state.rehearsing": (
         "Trying what the plan would publish …",
@@ -1231,6 +1242,14 @@ TEXTS: dict[str, tuple[str, str]] = {
     "hierarchies.told": (
         "Categories: {labels}; rows in the smallest: {rows}.",
         "Kategorien: {labels}; Zeilen in der kleinsten: {rows}.",
+    ),
+    "hierarchies.far": (
+        "Not drawn, far off the others: {rows} rows.",
+        "Nicht gezeichnet, weit entfernt von den anderen: {rows} Zeilen.",
+    ),
+    "promise.no-secret": (
+        "Requirements about sensitive values can be added once a column is marked as sensitive, under Columns.",
+        "Anforderungen an sensible Werte lassen sich stellen, sobald unter Spalten eine Spalte als sensibel markiert ist.",
     ),
     "hierarchies.raw": ("{rows} rows fail", "{rows} Zeilen verfehlen es"),
     "foot": ("Everything stays on this machine.", "Alles bleibt auf diesem Rechner."),

@@ -30,7 +30,13 @@ from shoal.web.translations import TEXTS, translate
 
 EQUAL = 1e-9
 """Relative difference up to which a loss and its bound are the same figure."""
-FILE_KINDS = {"certificate.json": "certificate", "report.html": "report", ".recoding": "recoding", PLAN_FILE: "plan"}
+FILE_KINDS = {
+    "certificate.json": "certificate",
+    "report.html": "report",
+    ".internal.html": "internal",
+    ".recoding": "recoding",
+    PLAN_FILE: "plan",
+}
 HIERARCHY_KINDS = ("intervals", "cuts", "dates", "prefix", "order", "tree", "table", "csv", "flat")
 COMMON_MODELS = ("k-anonymity", "l-diversity", "t-closeness", "p-plus-alpha-sensitive", "trajectory-anonymity")
 """Models that are offered first."""
@@ -178,8 +184,11 @@ def promise(project: Project, request: Request, language: str) -> dict[str, Any]
     more: list[dict[str, Any]] = []
     there = {str(model.get("name")) for model in given}
     for name, kind in MODELS.items():
-        about_one = len(sensitive) < 2 or not any(f.name == "column" for f in dataclasses.fields(kind))
+        of_a_column = any(f.name == "column" for f in dataclasses.fields(kind))
+        about_one = len(sensitive) < 2 or not of_a_column
         if (name == "trajectory-anonymity" and not people) or (name in there and about_one):
+            continue
+        if of_a_column and not sensitive:
             continue
         changes = [{"set": ["models", "+"], "value": _new_model(name, kind, sensitive, known_columns)}]
         about = _describe_model(name, sensitive, people, language)
@@ -388,6 +397,7 @@ def explore(project: Project, request: Request, language: str) -> dict[str, Any]
     from shoal.report.scatter import Point, scatter
 
     race, edge = project.latest.get("explore"), project.latest.get("minimal")
+    own = (project.document().get("method") or {}).get("name", "full-domain")
     found = race.known if race is not None else None
     models = [model for model in _list(project.document(), "models") if isinstance(model, Mapping)]
     trials = (found or {}).get("trials", [])
@@ -418,7 +428,8 @@ def explore(project: Project, request: Request, language: str) -> dict[str, Any]
     now = [levels.get(name, -1) for name in lattice["columns"]] if lattice else None
     draw = lattice is not None and len(lattice["levels"]) > 0
     return {
-        "compared": DEFAULT_METHODS,
+        "compared": [name for name in DEFAULT_METHODS if name != own],
+        "own": own,
         "found": found if trials else None,
         "measure": measure,
         "lanes": (found or {}).get("lanes", []) if race is not None and race.state == "running" else [],
@@ -442,8 +453,11 @@ def _label(trial: Mapping[str, Any]) -> str:
 def _trial_changes(trial: Mapping[str, Any], models: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the changes that set the plan to the choices of a trial."""
     changes: list[dict[str, Any]] = [{"set": ["method"], "value": {"name": trial["method"], **trial["parameters"]}}]
+    sizes = [model["k"] for model in models if type(model.get("k")) is int]
+    if not trial["k"] or trial["k"] == max(sizes, default=None):
+        return changes
     for position, model in enumerate(models):
-        if "k" in model and trial["k"]:
+        if "k" in model:
             changes.append({"set": ["models", position, "k"], "value": trial["k"]})
     return changes
 
@@ -526,9 +540,11 @@ def publish(project: Project, request: Request, language: str) -> dict[str, Any]
     view = _release_view(project, request, "publish")
     files = []
     if view["number"]:
+        public = project.public_files(view["number"])
         for file in project.files(view["number"]):
             kind = next((word for end, word in FILE_KINDS.items() if file.name.endswith(end)), "table")
-            files.append({"name": file.name, "bytes": file.stat().st_size, "says": kind})
+            for_others = file in public
+            files.append({"name": file.name, "bytes": file.stat().st_size, "says": kind, "for_others": for_others})
     try:
         target = os.path.relpath(project.plan().output.path.parent, project.root)
     except (ShoalError, AttributeError):

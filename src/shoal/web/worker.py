@@ -42,6 +42,8 @@ PREVIEW_ROWS = 50
 MAX_SHAPE_BINS = 24
 MAX_HISTOGRAM_BARS = 600
 MAX_LABELS_PER_LEVEL = 60
+MAX_FAR_SHARE = 0.2
+"""Largest part of the rows at one end that a picture may leave outside of its scale."""
 MAX_TREE_VALUES = 400
 """A column with more values is offered no tree to start with."""
 MAX_DRY_RUN_ROWS = 5_000
@@ -214,9 +216,9 @@ def _shape(pairs: list[tuple[Any, int]], kind: str) -> list[int]:
         read = [(parse_number(str(value)), n) for value, n in pairs]
         numbers = [(value, n) for value, n in read if value is not None]
         if len(numbers) == len(pairs):
-            return (
-                [n for _, n in sorted(numbers)] if len(numbers) <= MAX_SHAPE_BINS else _binned(numbers, MAX_SHAPE_BINS)
-            )
+            if len(numbers) <= MAX_SHAPE_BINS:
+                return [n for _, n in sorted(numbers)]
+            return _binned(numbers, MAX_SHAPE_BINS, typical_range(numbers))
     if kind == "date":
         count = [n for _, n in sorted((str(value), n) for value, n in pairs)]
         wide = max(1, -(-len(count) // MAX_SHAPE_BINS))
@@ -224,13 +226,46 @@ def _shape(pairs: list[tuple[Any, int]], kind: str) -> list[int]:
     return sorted((n for _, n in pairs), reverse=True)[:MAX_SHAPE_BINS]
 
 
-def _binned(numbers: list[tuple[float, int]], bin_count: int) -> list[int]:
-    low, high = min(numbers)[0], max(numbers)[0]
+def _binned(numbers: list[tuple[float, int]], bin_count: int, limits: tuple[float, float]) -> list[int]:
+    """Count rows in bins of equal width; the outer bins are open."""
+    low, high = limits
     width = (high - low) / bin_count or 1.0
     bins = [0] * bin_count
     for number, n in numbers:
-        bins[min(int((number - low) / width), bin_count - 1)] += n
+        bins[max(0, min(int((number - low) / width), bin_count - 1))] += n
     return bins
+
+
+def typical_range(numbers: list[tuple[float, int]]) -> tuple[float, float]:
+    """Return the range of a picture: of all numbers, codes such as 9999 apart.
+
+    A number is far off if the gap to its neighbour is wider than the rest of the numbers together. At most
+    ``MAX_FAR_SHARE`` of the rows can be far off at each end.
+
+    >>> typical_range([(1.0, 40), (7.0, 30), (9.0, 28), (9999.0, 2)])
+    (1.0, 9.0)
+    >>> typical_range([(0.0, 50), (1000.0, 50)])
+    (0.0, 1000.0)
+    """
+    ordered = sorted(numbers)
+    limit = MAX_FAR_SHARE * sum(n for _, n in ordered)
+
+    def cut(positions: list[tuple[float, int]]) -> int:
+        """Return how many numbers at the end of a list are far off."""
+        found = rows = 0
+        for taken in range(1, len(positions) - 1):
+            rows += positions[-taken][1]
+            if rows > limit:
+                break
+            rest = abs(positions[-taken - 1][0] - positions[0][0])
+            if abs(positions[-taken][0] - positions[-taken - 1][0]) > rest > 0:
+                found = taken
+        return found
+
+    above = cut(ordered)
+    ordered = ordered[: len(ordered) - above]
+    below = cut(ordered[::-1])
+    return ordered[below][0], ordered[-1][0]
 
 
 def check(job: Job, progress: EventWriter) -> dict[str, Any]:
@@ -256,10 +291,26 @@ def check(job: Job, progress: EventWriter) -> dict[str, Any]:
         answer["rehearsal"]["sampled"] = sampled
     except InfeasibleError as error:
         # the whole table may have larger groups than the sample
-        answer["hard" if sampled else "infeasible"] = error.to_dict()
+        proof = _proof_of_infeasibility(plan, source, progress) if sampled else error
+        answer["hard" if proof is None else "infeasible"] = (proof or error).to_dict()
     except InputError as error:
         answer["refused"] = error.to_dict()
     return answer
+
+
+def _proof_of_infeasibility(plan: Plan, source: Source, progress: EventWriter) -> InfeasibleError | None:
+    """Return the error if the whole table as one group fails a model."""
+    from shoal.io.engines import open_engine
+    from shoal.methods.base import require_feasible
+    from shoal.pipeline.decide import StepTimer, encode
+
+    with open_engine(plan.engine, time_zone=source.time_zone) as engine:
+        problem = encode(engine, source, plan, StepTimer(progress))
+    try:
+        require_feasible(problem)
+    except InfeasibleError as error:
+        return error
+    return None
 
 
 def levels(job: Job, progress: EventWriter) -> dict[str, Any]:
@@ -281,7 +332,9 @@ def levels(job: Job, progress: EventWriter) -> dict[str, Any]:
         column = tables.rows(source, [name])[0]
     known = [value for value in column.values if value is not None]
     least = size_of_groups(plan.models, 2)
-    answer = {"column": name, "least": least, "bars": _bars(column), "rows": len(column.code), "levels": [],
+    bars = _bars(column)
+    limits = typical_range([(number, int(n)) for number, n in bars]) if bars else None
+    answer = {"column": name, "least": least, "bars": bars, "limits": limits, "rows": len(column.code), "levels": [],
               "values": known if len(known) <= MAX_TREE_VALUES else None, "distinct": len(known)}  # fmt: skip
     if plan.schema.columns[name].role is not Role.QUASI_IDENTIFIER:
         return answer
@@ -319,9 +372,12 @@ def _bars(column: Any) -> list[list[float]] | None:
         return None
     if len(numbers) <= MAX_HISTOGRAM_BARS:
         return [[number, n] for number, n in sorted(numbers)]
-    low, high = min(numbers)[0], max(numbers)[0]
+    low, high = typical_range(numbers)
+    inside = [(number, n) for number, n in numbers if low <= number <= high]
+    outside = [[number, n] for number, n in sorted(numbers) if not low <= number <= high]
     wide = (high - low) / MAX_HISTOGRAM_BARS
-    return [[low + wide * (position + 0.5), n] for position, n in enumerate(_binned(numbers, MAX_HISTOGRAM_BARS)) if n]
+    bars = _binned(inside, MAX_HISTOGRAM_BARS, (low, high))
+    return sorted([[low + wide * (position + 0.5), n] for position, n in enumerate(bars) if n] + outside)
 
 
 def _failing_rows_by_level(plan: Plan, source: Source, name: str, progress: EventWriter) -> list[int | None]:
@@ -349,8 +405,11 @@ def _failing_rows_by_level(plan: Plan, source: Source, name: str, progress: Even
 
 def release(job: Job, progress: EventWriter) -> dict[str, Any]:
     """Make a release in a separate folder; return the report's facts."""
+    from shoal.audit.unique_values import count_unique_values
+    from shoal.io.engines.base import Source as Table
     from shoal.pipeline import run as pipeline
     from shoal.plan.plan import plain
+    from shoal.schema import Role
 
     plan, _ = _read(job)
     if plan.output is None:
@@ -358,9 +417,11 @@ def release(job: Job, progress: EventWriter) -> dict[str, Any]:
     target = confine(Path(job["plan"]["root"]), Path(job["plan"]["folder"])) / plan.output.path.name
     by_levels = plan.method.name in ("full-domain", "levels")  # only such a recoding can be saved
     moved = replace(plan, output=replace(plan.output, path=target))
-    made = pipeline.release(moved, save_recoding=by_levels, progress=progress)
+    made = pipeline.release(moved, save_recoding=by_levels, internal_report=True, progress=progress)
     facts = None if made.description is None else plain(asdict(made.description))
-    return {**made.to_dict(), "output": target.name, "facts": facts}
+    exact = [name for name, column in plan.columns.items() if column.role in (Role.SENSITIVE, Role.OTHER)]
+    unique = count_unique_values(Table(target), exact, plan.engine)
+    return {**made.to_dict(), "output": target.name, "facts": facts, "unique_values": unique}
 
 
 def explore(job: Job, progress: EventWriter) -> dict[str, Any]:
@@ -372,6 +433,8 @@ def explore(job: Job, progress: EventWriter) -> dict[str, Any]:
     from shoal.advice.explore import explore as explore_plan
 
     plan, _ = _read(job)
+    # a trial that is used must not change what the plan asks for: its k and its limit of suppression, unless requested
+    limit = getattr(plan.method, "suppression", None)
     known: dict[str, Any] = {"trials": [], "lanes": []}
     last = 0.0
 
@@ -389,7 +452,9 @@ def explore(job: Job, progress: EventWriter) -> dict[str, Any]:
     found = explore_plan(
         plan,
         methods=job.get("methods") or (),
-        ks=job.get("ks") or (),
+        ks=job.get("ks") or (None,),
+        suppressions=() if limit is None else (limit,),
+        own_method=True,
         time_limit=float(job.get("seconds") or 30.0),
         progress=progress,
         so_far=so_far,

@@ -82,7 +82,8 @@ def make_release(page):
 def publish(page):
     """Confirm the columns that are published as they are; write the files."""
     if page.locator("#confirm-form").count():
-        page.check("#confirm")
+        for box in page.locator("#confirm-form [name=point]").all():
+            box.check()
         for field in page.locator("#confirm-form [name=typed]").all():
             label = page.inner_text(f"label[for={field.get_attribute('id')}]")
             field.fill(label.partition(" looks like")[0])

@@ -178,7 +178,8 @@ document.addEventListener("submit", async (event) => {
     }
   } else if (form.id === "confirm-form") {
     const typed = [...form.querySelectorAll("[name=typed]")].map((field) => field.value);
-    const body = { columns: JSON.parse(form.dataset.columns), typed };
+    const points = [...form.querySelectorAll("[name=point]:checked")].map((box) => box.value);
+    const body = { points, columns: JSON.parse(form.dataset.columns), typed };
     await call("POST", here(`/releases/${form.dataset.release}/confirm`), body).then(refresh, (error) => refuse(error.message));
   } else if (form.id === "ledger-form") {
     await questions.create();

@@ -17,10 +17,11 @@ function choices(low, high, fine) {
 
 const bars = () => JSON.parse(picture().dataset.bars);
 
+// Codes such as 9999 are outside of the limits: they would squash the rest.
 function range() {
   const all = bars();
   const gaps = all.slice(1).map((one, at) => one[0] - all[at][0]).filter((gap) => gap > 0);
-  return [all[0][0], all.at(-1)[0], Math.max(Math.min(...gaps, 1), 1e-4)];
+  return [...JSON.parse(picture().dataset.limits), Math.max(Math.min(...gaps, 1), 1e-4)];
 }
 
 // Each level must be a whole number of steps of the one below.
@@ -42,7 +43,9 @@ export function draw(width) {
   const all = bars();
   const [low, high, fine] = range();
   const held = new Map();
+  const far = all.filter(([value]) => value < low || value > high).reduce((sum, [, count]) => sum + count, 0);
   for (const [value, count] of all) {
+    if (value < low || value > high) continue;
     const bin = width ? Math.floor(round(value / width)) : value;
     held.set(bin, (held.get(bin) || 0) + count);
   }
@@ -64,6 +67,7 @@ export function draw(width) {
   picture().replaceChildren(...made);
   const told = document.getElementById("bars-told");
   told.textContent = told.dataset.words.replace("{labels}", held.size).replace("{rows}", Math.min(...held.values()).toLocaleString(document.documentElement.lang));
+  if (far) told.textContent += ` ${told.dataset.far.replace("{rows}", far.toLocaleString(document.documentElement.lang))}`;
 }
 
 export function suggest() {
