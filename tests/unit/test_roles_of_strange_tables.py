@@ -4,7 +4,10 @@ Twelve tables in nine languages, with the labels of an expert. At the first look
 were mended, 86 in 100 roles were right, 14 of 46 sensitive columns were taken for something that somebody knows, and
 two keys were published. Of the four that were written after that, 82 in 100 were right. Of the fifteen written next
 (``blind_tables``), 246 of 281 were right at the first look, 26 of 102 sensitive columns were missed, and the names of
-mothers, the numbers of prisoners and a key of families were published.
+mothers, the numbers of prisoners and a key of families were published. Of the first eight of ``fresh_tables`` 163 of
+175 were right at the first look, 7 of 57 sensitive columns were missed and a key of patients was published as a
+quasi-identifier; of the first eight of ``public_headers`` 189 of 197 were right (two labels were corrected since:
+experts take the satisfaction of employees for a harmless fact, too), and 4 of 71 missed.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ import pyarrow as pa
 import pytest
 
 from shoal.advice.profile import profile as profile_table
-from tests.builders import blind_tables
+from tests.builders import blind_tables, fresh_tables, public_headers
 from tests.builders.made_up_columns import Draw
 from tests.builders.strange_tables import LATER_TABLES, ROWS, TABLES
 
@@ -55,27 +58,32 @@ def test_roles_an_expert_accepts(make):
     assert not {name for name, (labels, _) in wrong.items() if labels[0] in (*HIDDEN, "sensitive")}, wrong
 
 
-MAX_WRONG_OF_BLIND = 5
-MAX_MISSED_OF_BLIND = 4
+MAX_WRONG_SHARE = 0.02
+MAX_MISSED_SHARE = 0.03
+SETS = {
+    "blind": [make(Draw(300 + at, blind_tables.ROWS)) for at, make in enumerate(blind_tables.TABLES)],
+    "fresh": [make(Draw(500 + at, fresh_tables.ROWS)) for at, make in enumerate(fresh_tables.SEEN)],
+    "public": [
+        public_headers.table_of(lines, Draw(700 + at, public_headers.ROWS))
+        for at, lines in enumerate(public_headers.SEEN.values())
+    ],
+}
 
 
-def test_roles_of_tables_written_blind():
+@pytest.mark.parametrize("which", SETS)
+def test_roles_of_tables_written_blind(which):
     found = {}
-    for position, make in enumerate(blind_tables.TABLES):
-        columns = make(Draw(300 + position, blind_tables.ROWS))
+    for position, columns in enumerate(SETS[which]):
         table = pa.table(
             {name: [None if value == "" else str(value) for value in values] for name, (values, _) in columns.items()}
         )
-        found |= {
-            (make.__name__, one.name): (columns[one.name][1], str(one.role)) for one in profile_table(table).columns
-        }
+        found |= {(position, one.name): (columns[one.name][1], str(one.role)) for one in profile_table(table).columns}
     wrong = {
         key: (labels, role)
         for key, (labels, role) in found.items()
         if role not in set().union(*(ACCEPTABLE[label] for label in labels))
     }
-    published = {key for key, (labels, role) in wrong.items() if labels[0] in HIDDEN}
-    missed = {key for key, (labels, _) in wrong.items() if labels[0] == "sensitive"}
-    assert not published, {key: found[key] for key in published}
-    assert len(missed) <= MAX_MISSED_OF_BLIND, missed
-    assert len(wrong) <= MAX_WRONG_OF_BLIND, wrong
+    sensitive = [key for key, (labels, _) in found.items() if labels[0] == "sensitive"]
+    assert not {key for key, (labels, _) in wrong.items() if labels[0] in HIDDEN}, wrong
+    assert len(set(sensitive) & set(wrong)) <= MAX_MISSED_SHARE * len(sensitive), wrong
+    assert len(wrong) <= MAX_WRONG_SHARE * len(found), wrong

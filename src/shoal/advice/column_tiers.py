@@ -24,12 +24,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from shoal.advice.value_kinds import have_same_unit, look_like_amounts, numbers_of
+from shoal.advice.value_kinds import (
+    are_times_of_day,
+    are_years,
+    have_same_unit,
+    look_like_amounts,
+    may_be_births,
+    may_be_years_of_birth,
+    numbers_of,
+)
 from shoal.formatting import number
 from shoal.schema import Role
-from shoal.schema.column_vocabulary import words_of
+from shoal.schema.column_vocabulary import PEOPLE, words_of
 from shoal.schema.column_words import Meaning, meanings_of
-from shoal.schema.detect_identifiers import identifier_reason, is_remark, person_reason, sensitive_reason
+from shoal.schema.detect_identifiers import (
+    are_titled_names,
+    has_contact_data,
+    identifier_reason,
+    is_remark,
+    person_reason,
+    sensitive_reason,
+)
 from shoal.schema.value_words import are_names_of_people, topic_of_values
 
 MAX_DISTINCT_WORD_SHARE = 0.2
@@ -75,6 +90,7 @@ MIN_NAMED_KEYS = 20
 KEY_TOPICS = {"offences", "health", "belief", "politics"}
 """Sensitive topics of which a register has numbers, and no amounts: the number of a committal."""
 MIN_KEY_DIGITS = 4
+MIN_DIGITS_OF_LOOSE_KEY = 6
 MIN_ROWS_OF_KEY = 100
 CORE_TOPICS = {"age", "sex", "origin", "place", "family"}
 """Visible facts that count more than a private word beside them: the age of a subscriber."""
@@ -158,8 +174,17 @@ def judge_column(column: Evidence) -> Judgement:
             return Judgement(Tier.PERSON, Role.PERSON, person)
         if found := identifier_reason(name, values, distinct, filled, understood=_is_understood(name)):
             return Judgement(Tier.NAMES, Role.IDENTIFIER, found)
-        if column.kind in ("word", "text") and not _explains_names(name) and are_names_of_people(values):
-            return Judgement(Tier.NAMES, Role.IDENTIFIER, "its values are names of people")
+        if column.kind in ("word", "text") and not _explains_names(name):
+            if are_names_of_people(values):
+                return Judgement(Tier.NAMES, Role.IDENTIFIER, "its values are names of people")
+            if not _is_understood(name) and are_titled_names(values):
+                return Judgement(Tier.NAMES, Role.IDENTIFIER, "its values look like names with a title or an initial")
+        if column.kind != "number" and has_contact_data(values):
+            return Judgement(Tier.TEXT, Role.DROP, "some of its values have an address or a telephone number in them")
+    if are_times_of_day(values):
+        return Judgement(
+            Tier.VISIBLE, Role.QUASI_IDENTIFIER, "others may know at which time something happened", "events"
+        )
     if column.kind == "text":
         return Judgement(Tier.TEXT, Role.DROP, "it is free text, which may say anything about anybody")
     if column.kind == "word" and is_remark(name):
@@ -174,7 +199,7 @@ def judge_column(column: Evidence) -> Judgement:
             reason = "it has so many different words that it is like free text, which may name somebody"
         return Judgement(Tier.TEXT, Role.DROP, reason)
     if column.kind == "date":
-        born = any(part.topic == "age" for part in meanings_of(name))
+        born = any(part.topic == "age" for part in meanings_of(name)) or may_be_births(values)
         topic, what = ("age", "somebody was born") if born else ("events", "something happened")
         return Judgement(Tier.VISIBLE, Role.QUASI_IDENTIFIER, f"others may know when {what}", topic)
     return _judge_by_words(column)
@@ -216,7 +241,7 @@ def _judge_by_words(column: Evidence) -> Judgement:
     if found.topic in KEY_TOPICS and _numbers_records(column):
         reason = f"by its name it is of a register of {TOPICS[found.topic]}, and no two rows have the same number"
         return Judgement(Tier.NAMES, Role.IDENTIFIER, reason)
-    if found.way == "abbreviation" and tier in (Tier.PRIVATE, Tier.TECHNICAL):
+    if found.way == "abbreviation" and tier in (Tier.PRIVATE, Tier.TECHNICAL) and not _may_be_key(column):
         reason = f"it may tell about {TOPICS[found.topic]} (read as {found.words}...), which is not sure"
         return Judgement(Tier.UNKNOWN, Role.QUASI_IDENTIFIER, f"{reason}, and somebody may know it")
     if found.topic in ("income", "money") and column.kind == "word" and KIND_WORDS & set(words_of(column.name)):
@@ -236,6 +261,9 @@ def _contradicts_values(found: Meaning, column: Evidence) -> bool:
 
 def _judge_by_shape(column: Evidence) -> Judgement:
     """Judge a column that no word explains by the shape of its values."""
+    if column.kind == "number" and are_years(column.values):
+        topic = "age" if may_be_years_of_birth(column.values) else "events"
+        return _with_role(column, Tier.VISIBLE, topic, "its numbers are years")
     if column.kind == "number" and look_like_amounts(column.values):
         return _with_role(column, Tier.SENSITIVE, "money", "its numbers look like amounts of money")
     if _may_be_key(column):
@@ -246,10 +274,24 @@ def _judge_by_shape(column: Evidence) -> Judgement:
 def _may_be_key(column: Evidence) -> bool:
     """Return whether most codes occur in few rows."""
     filled, count = column.rows - column.missing, len(column.values)
-    if column.kind != "code":
+    if column.kind != "code" and not _have_form_of_keys(column):
         return False
     named = any(KEY_ENDING.fullmatch(word) for word in words_of(column.name))
     return count > max(MIN_LOOSE_CODES, MAX_REPEATED_CODES_SHARE * filled) or (named and count >= MIN_NAMED_KEYS)
+
+
+def _have_form_of_keys(column: Evidence) -> bool:
+    """Return whether all numbers are whole, long, and of one length.
+
+    Amounts and measurements have different lengths, or a point.
+    """
+    lengths = {len(value) for value in column.values}
+    return (
+        column.kind == "number"
+        and len(lengths) == 1
+        and min(lengths) >= MIN_DIGITS_OF_LOOSE_KEY
+        and all(value.isdigit() for value in column.values)
+    )
 
 
 def _numbers_records(column: Evidence) -> bool:
@@ -272,8 +314,11 @@ def _explains_names(name: str) -> bool:
     identify their children.
     """
     return any(
-        part.way in ("name", "inflection")
-        and (part.tier == "sensitive" or (part.tier == "visible" and part.topic not in TOPICS_OF_OTHERS))
+        part.topic == "place"
+        or (
+            part.way in ("name", "inflection")
+            and (part.tier == "sensitive" or (part.tier == "visible" and part.topic not in TOPICS_OF_OTHERS))
+        )
         for part in meanings_of(name)
     )
 
@@ -299,11 +344,11 @@ def _strongest(found: Sequence[Meaning], name: str) -> Meaning | None:
         return None
     if found[-1].topic == "place" and found[-1].words in REGION_WORDS:
         return found[-1]
-    sensitive = [part for part in found if part.tier == "sensitive"]
+    core = [part for part in found if part.topic in CORE_TOPICS]
+    sensitive = [part for part in found if part.tier == "sensitive" and not (core and _is_about_somebody(part))]
     opinions = [part for part in found if part.topic == "opinion"]
     if opinions and not any(part.topic in GRAVE_TOPICS for part in sensitive):
         return opinions[0]
-    core = [part for part in found if part.topic in CORE_TOPICS]
     for part in (*sensitive, *core):
         return part
     for tier in ("private", "visible", "technical"):
@@ -311,6 +356,14 @@ def _strongest(found: Sequence[Meaning], name: str) -> Meaning | None:
             if part.tier == tier:
                 return part
     return None
+
+
+def _is_about_somebody(part: Meaning) -> bool:
+    """Return whether a sensitive word only says whose fact stands beside it.
+
+    The age of a victim is an age. A piece of a word that is read with a guess counts as little.
+    """
+    return part.words in PEOPLE or part.way == "abbreviation"
 
 
 def _overrules(by_values: tuple[str, str, str], found: Meaning | None) -> bool:

@@ -20,6 +20,8 @@ from shoal.schema.value_words import fold_value, yes_and_no
 
 MIN_SERIES = 3
 MIN_BATTERY = 5
+MIN_SCALE = 4
+MIN_SHARED_ANSWERS = 0.6
 MIN_TOPIC_COLUMNS = 3
 RECORD_TOPICS = {"health", "offences", "grades", "income", "money"}
 """Topics of files about people in the care of somebody: patients, pupils, staff, tenants."""
@@ -132,7 +134,7 @@ def judge_by_neighbours(
                     Tier.NAMES, Role.IDENTIFIER, f"it tells the same as {names[other]!r} in every row"
                 )
     found = _judge_measured_values(names, _judge_destinations(names, found), shapes)
-    found = _judge_families(names, _judge_series(names, found, shapes), shapes)
+    found = _judge_batteries(_judge_families(names, _judge_series(names, found, shapes), shapes), shapes)
     topics = Counter(one.topic for one in found if one.tier is Tier.SENSITIVE)
     found = _judge_measurements(found, shapes)
     understood = [one for one in found if one.tier in (Tier.VISIBLE, Tier.SENSITIVE, Tier.PRIVATE)]
@@ -164,14 +166,18 @@ def _judge_among_sensitive(judged: Sequence[Judgement], shapes: Sequence[Shape])
     """Judge unknown columns between sensitive ones.
 
     Tables have identities first, then what everybody sees, then findings. What stands among findings is one, unless
-    it is a date; at the end of the table two findings before it are enough.
+    it is a date; at the end of the table two findings before it are enough, and a number of many values is a finding
+    if the nearest fact before it is one.
     """
     found = list(judged)
     for position, one in enumerate(judged):
         if one.tier is not Tier.UNKNOWN or one.topic or shapes[position].kind == "date":
             continue
         before, after = (_nearest_facts(position, judged, step) for step in (-1, 1))
-        facts = before[:1] + after[:1] if after else before
+        if before and shapes[position].kind == "number" and not shapes[position].answers:
+            facts = [before[0], before[0]]
+        else:
+            facts = before[:1] + after[:1] if after else before
         if len(facts) == len([side for side in facts if side.tier is Tier.SENSITIVE]) >= MIN_SENSITIVE_NEIGHBOURS:
             topic = facts[0].topic
             reason = f"it is not understood, and stands among columns that tell about {TOPICS.get(topic, 'illnesses')}"
@@ -180,12 +186,17 @@ def _judge_among_sensitive(judged: Sequence[Judgement], shapes: Sequence[Shape])
 
 
 def _nearest_facts(position: int, judged: Sequence[Judgement], step: int) -> list[Judgement]:
-    """Return the nearest visible and sensitive columns on one side."""
+    """Return the nearest visible and sensitive columns on one side.
+
+    Dates stand anywhere: before a finding, and after it.
+    """
     end = len(judged) if step > 0 else -1
     facts = [
         judged[at]
         for at in range(position + step, end, step)
-        if judged[at].tier in (Tier.VISIBLE, Tier.SENSITIVE) and abs(at - position) <= MAX_FACT_DISTANCE
+        if judged[at].tier in (Tier.VISIBLE, Tier.SENSITIVE)
+        and judged[at].topic != "events"
+        and abs(at - position) <= MAX_FACT_DISTANCE
     ]
     return facts[:MIN_SENSITIVE_NEIGHBOURS]
 
@@ -313,6 +324,38 @@ def _judge_series(names: Sequence[str], judged: list[Judgement], shapes: Sequenc
                         reason = f"it is one of {count} numbered columns of the same values: answers to questions"
                         found[at] = Judgement(Tier.SENSITIVE, Role.SENSITIVE, reason, "opinion")
     return found
+
+
+def _judge_batteries(judged: list[Judgement], shapes: Sequence[Shape]) -> list[Judgement]:
+    """Judge adjacent numbers of nearly the same few values together.
+
+    They are answers on one scale, or marks of one school, whatever their names.
+    """
+    found = list(judged)
+    start = 0
+    while start < len(found):
+        end = start + 1
+        while (
+            end < len(found)
+            and all(_may_be_answers(judged[at], shapes[at]) for at in (start, end))
+            and (_share_answers(shapes[end - 1], shapes[end]))
+        ):
+            end += 1
+        for at in range(start, end) if end - start >= MIN_SERIES else ():
+            reason = f"it is one of {end - start} columns side by side with the same values: answers or marks"
+            found[at] = Judgement(Tier.SENSITIVE, Role.SENSITIVE, reason, "opinion")
+        start = end
+    return found
+
+
+def _may_be_answers(judged: Judgement, shape: Shape) -> bool:
+    return (
+        judged.tier is Tier.UNKNOWN and not judged.topic and shape.kind == "number" and len(shape.answers) >= MIN_SCALE
+    )
+
+
+def _share_answers(one: Shape, other: Shape) -> bool:
+    return len(one.answers & other.answers) >= MIN_SHARED_ANSWERS * len(one.answers | other.answers)
 
 
 def _agreed_neighbours(position: int, judged: Sequence[Judgement], shapes: Sequence[Shape]) -> Judgement | None:

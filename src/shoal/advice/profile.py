@@ -62,9 +62,13 @@ KEY_KINDS = ("number", "code", "word")
 MIN_PEOPLE = 20
 SAMPLE_ROWS = 2000
 MAX_ROWS_PER_PERSON = 200
+MAX_KEY_SHARE = 0.9
+"""Maximum number of values of a key that repeats, as a share of the rows."""
 NEARLY_UNIQUE_SHARE = 0.5
 MIN_CONSTANT_COLUMNS = 3
 MIN_CONSTANT_FACTS = 2
+PERSONAL_TOPICS = {"sex", "age"}
+"""Facts in which the people of a household or a place differ."""
 MIN_HARMLESS_SHARE = 0.75
 """Share of the known rows from which on a value tells nothing of one of them."""
 MIN_ZERO_SHARE = 0.5
@@ -539,10 +543,10 @@ def _find_person_by_content(
 ) -> list[ColumnProfile]:
     """Detect a person column by its content, regardless of its name.
 
-    Most other columns are constant within each of its values; if its name is that of a key, two that tell about age,
-    sex, origin or place are enough, as in a log of events. It repeats, but not in too many rows, and is not a date,
-    place or measure. Of several, the one with fewest values is chosen: a key of visits has one patient each, too. Costs
-    a count with every other column, for each candidate that a sample leaves.
+    Most other columns are constant within each of its values; two that tell about age, sex, origin or place are enough
+    if one is sex or age, or if its name is that of a key, as in a log of events. It repeats, but not in too many
+    rows, and is not a date, place or measure. Of several, the one with fewest values is chosen: a key of visits has one
+    patient each, too. Costs a count with every other column, for each candidate that a sample leaves.
     """
     if any(column.role is Role.PERSON for column in columns):
         return columns
@@ -551,12 +555,13 @@ def _find_person_by_content(
     found = []
     for column in others:
         filled = rows - column.missing
-        repeats = 2 * column.distinct <= filled <= MAX_ROWS_PER_PERSON * column.distinct
+        repeats = column.distinct <= MAX_KEY_SHARE * filled and filled <= MAX_ROWS_PER_PERSON * column.distinct
         if (
             column.distinct < MIN_PEOPLE
             or not repeats
             or column.kind not in KEY_KINDS
             or column.tier in (Tier.VISIBLE, Tier.SENSITIVE, Tier.PRIVATE)
+            or (column.tier is Tier.NAMES and column.kind == "word")  # different people share a name
         ):
             continue
         own = column.distinct + bool(column.missing)
@@ -583,7 +588,8 @@ def _find_person_by_content(
 
 def _makes_person_key(key: ColumnProfile, constant: Sequence[ColumnProfile], others: Sequence[ColumnProfile]) -> bool:
     """Return whether constant columns make a key that of a person."""
-    if is_key_name(key.name) and sum(one.topic in CORE_TOPICS for one in constant) >= MIN_CONSTANT_FACTS:
+    facts = [one.topic for one in constant if one.topic in CORE_TOPICS]
+    if len(facts) >= MIN_CONSTANT_FACTS and (is_key_name(key.name) or PERSONAL_TOPICS & set(facts)):
         return True
     return len(constant) >= MIN_CONSTANT_COLUMNS and 2 * len(constant) >= len(others) - 1
 

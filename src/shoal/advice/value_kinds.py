@@ -128,6 +128,52 @@ def numbers_of(values: Sequence[str]) -> list[float] | None:
     return found or None
 
 
+MIN_YEARS = 8
+MIN_YEAR, MAX_YEAR = 1900, 2040
+MIN_BIRTH_SPAN = 35
+"""Years between the first and the last birth: events of a register span fewer."""
+
+
+def are_years(values: Sequence[str]) -> bool:
+    """Return whether whole numbers are years of the last and this century.
+
+    They lie close together: eight codes of four digits do not.
+
+    >>> are_years([str(year) for year in range(1950, 2000)]), are_years(["1900", "1917", "1950", "2010", "2020"])
+    (True, False)
+    """
+    if len(values) < MIN_YEARS or not all(value.isdigit() and MIN_YEAR <= int(value) <= MAX_YEAR for value in values):
+        return False
+    years = [int(value) for value in values]
+    return max(years) - min(years) < 3 * len(years)
+
+
+def may_be_births(values: Sequence[str]) -> bool:
+    """Return whether dates with four digits of the year span many years.
+
+    >>> may_be_births(["1951-02-01", "1999-12-31"]), may_be_births(["01.02.2020", "03.04.2022"])
+    (True, False)
+    """
+    found = [re.search(r"(?<!\d)(?:19|20)\d\d(?!\d)", value) for value in values]
+    years = [year[0] for year in found if year is not None]
+    return len(years) == len(values) > 1 and may_be_years_of_birth(years)
+
+
+def may_be_years_of_birth(values: Sequence[str]) -> bool:
+    """Return whether years span the ages of adults."""
+    years = [int(value) for value in values]
+    return max(years) - min(years) >= MIN_BIRTH_SPAN
+
+
+def are_times_of_day(values: Sequence[str]) -> bool:
+    """Return whether values are hours and minutes, as 08:30 or 23:59:01.
+
+    >>> are_times_of_day(["08:30", "23:59:01"]), are_times_of_day(["25:00", "08:30"])
+    (True, False)
+    """
+    return bool(values) and all(re.fullmatch(r"([01]?\d|2[0-3]):[0-5]\d(:[0-5]\d)?", value.strip()) for value in values)
+
+
 def have_same_unit(values: Sequence[str]) -> bool:
     """Return whether all values are numbers with the same unit or sign.
 

@@ -8,8 +8,21 @@ name without gaps, anywhere in it: ``r_case_number`` contains ``case number``.
 from __future__ import annotations
 
 import re
+import tomllib
 import unicodedata
 from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib.resources import files
+
+
+@cache
+def _lists() -> dict[str, dict[str, str]]:
+    """Return the words for people, keys and remarks by language."""
+    return tomllib.loads((files("shoal.schema") / "words" / "people.toml").read_text(encoding="utf-8"))
+
+
+def _words(what: str) -> frozenset[str]:
+    return frozenset(word.strip() for words in _lists()[what].values() for word in words.split(","))
 
 
 def _by_phrase(listed: Mapping[str, str]) -> dict[str, str]:
@@ -98,172 +111,8 @@ IDENTIFYING_ALONE = _by_phrase(
     }
 )
 """Words that identify a person only alone, or next to a word for people: file name and last visit do not."""
-PEOPLE = {
-    *[
-        "person",
-        "people",
-        "patient",
-        "customer",
-        "client",
-        "user",
-        "member",
-        "employee",
-        "worker",
-        "student",
-        "pupil",
-        "subject",
-        "participant",
-        "respondent",
-        "citizen",
-        "defendant",
-        "offender",
-        "victim",
-        "suspect",
-        "witness",
-        "owner",
-        "holder",
-        "borrower",
-        "applicant",
-        "donor",
-        "voter",
-        "child",
-        "mother",
-        "father",
-        "parent",
-        "spouse",
-        "manager",
-        "supervisor",
-        "doctor",
-        "physician",
-        "nurse",
-        "teacher",
-        "officer",
-        "driver",
-        "passenger",
-        "guest",
-        "tenant",
-        "author",
-        "sender",
-        "recipient",
-        "patienten",
-        "kunde",
-        "kunden",
-        "mitglied",
-        "mitarbeiter",
-        "schueler",
-        "versicherte",
-        "teilnehmer",
-        "proband",
-        "kind",
-        "mutter",
-        "vater",
-        "arzt",
-        "personne",
-        "client",
-        "cliente",
-        "salarie",
-        "eleve",
-        "etudiant",
-        "membre",
-        "adherent",
-        "assure",
-        "medecin",
-        "persona",
-        "paciente",
-        "empleado",
-        "alumno",
-        "miembro",
-        "pessoa",
-        "utente",
-        "aluno",
-        "membro",
-        "paziente",
-        "dipendente",
-        "studente",
-        "socio",
-        "medico",
-        "household",
-        "haushalt",
-        "menage",
-        "hogar",
-        "familia",
-        "famiglia",
-        "nucleo",
-        "inmate",
-        "prisoner",
-        "detainee",
-        "halter",
-        "halterin",
-        "inhaber",
-        "besitzer",
-        "fahrer",
-        "bewohner",
-        "buerger",
-        "candidate",
-        "player",
-        "rider",
-        "usager",
-        "locataire",
-        "proprietaire",
-        "conducteur",
-        "detenu",
-        "inquilino",
-        "titular",
-        "conductor",
-        "jugador",
-        "beneficiario",
-        "assistito",
-        "alunno",
-        "iscritto",
-        "abonado",
-        "resident",
-        "beneficiary",
-        "subscriber",
-        "learner",
-        "attendee",
-        "indiv",
-        "relatie",
-        "gospodarstwo",
-        "gosp",
-        "ubezpieczony",
-        "pacjent",
-        "uczen",
-        "pracownik",
-        "verzekerde",
-        "leerling",
-        "individual",
-        "individuo",
-        "individu",
-    ]
-}
-STAFF = {
-    *[
-        "manager",
-        "supervisor",
-        "officer",
-        "doctor",
-        "physician",
-        "nurse",
-        "teacher",
-        "interviewer",
-        "clerk",
-        "judge",
-        "author",
-        "sender",
-        "arzt",
-        "aerztin",
-        "lehrer",
-        "richter",
-        "medecin",
-        "enseignant",
-        "juge",
-        "medico",
-        "maestro",
-        "juez",
-        "juiz",
-        "giudice",
-    ]
-}
+PEOPLE = _words("people") | _words("staff")
+STAFF = _words("staff")
 """People with keys in tables about others: the officer of a stop, the doctor of a visit."""
 PERSONAL_MEANINGS = {
     "a national number",
@@ -276,84 +125,9 @@ PERSONAL_MEANINGS = {
 """Meanings that belong to one person: repeated values of them identify the person of a row. Names are shared."""
 SHARED_MEANINGS = {"a name", "an address"}
 """Meanings that different people share by chance, or because they live in one household."""
-REMARKS = {
-    *[
-        "comment",
-        "comments",
-        "remark",
-        "remarks",
-        "note",
-        "notes",
-        "memo",
-        "freetext",
-        "bemerkung",
-        "bemerkungen",
-        "anmerkung",
-        "anmerkungen",
-        "kommentar",
-        "kommentare",
-        "notiz",
-        "notizen",
-        "freitext",
-        "commentaire",
-        "commentaires",
-        "remarque",
-        "remarques",
-        "comentario",
-        "comentarios",
-        "observaciones",
-        "observacoes",
-        "commento",
-        "commenti",
-        "osservazioni",
-    ]
-}
-KEYS = {
-    *[
-        "id",
-        "ids",
-        "mrn",
-        "key",
-        "nr",
-        "no",
-        "number",
-        "num",
-        "code",
-        "identifier",
-        "index",
-        "idx",
-        "ref",
-        "reference",
-        "record",
-        "row",
-        "nummer",
-        "nbr",
-        "nmbr",
-        "nro",
-        "numer",
-        "hash",
-        "token",
-        "serialno",
-        "kennziffer",
-        "numero",
-        "num",
-        "uid",
-        "pid",
-        "sid",
-        "pk",
-        "kennung",
-        "schluessel",
-        "cle",
-        "identifiant",
-        "clave",
-        "identificador",
-        "chave",
-        "identificativo",
-        "codigo",
-        "codice",
-    ]
-}
-CODES = {"code", "codes", "codigo", "codice", "index", "idx", "ref", "reference", "number", "num", "no", "row"}
+REMARKS = _words("remarks")
+KEYS = _words("keys")
+CODES = _words("codes")
 """Keys that alone may be anything: a diagnosis has a code."""
 SENSITIVE = _by_phrase(
     {

@@ -161,8 +161,9 @@ def meanings_of(name: str) -> tuple[Meaning, ...]:
 
 
 AMBIGUOUS_ALONE = {
-    "cat", "hand", "from", "stop", "start", "man", "role", "block", "class", "time", "make", "model", "cor", "cap",
-    "ort", "land", "ora", "data", "fin", "alta", "dep", "imp", "sat", "lab", "alt", "ast", "med", "temp", "sal",
+    "cat", "hand", "from", "stop", "start", "man", "role", "block", "class", "classe", "klasse", "klass",
+    "time", "make", "model", "cor", "cap", "ort", "land",
+    "ora", "data", "fin", "alta", "dep", "imp", "sat", "lab", "alt", "ast", "med", "temp", "sal",
     "ill", "stage", "scan", "via", "rank", "party", "race", "fe", "ind", "no", "ps", "pass", "mark", "bond", "rock",
     "stock", "raise", "default", "web", "golf", "moral", "by", "stad", "zorg", "barn",
 }  # fmt: skip
@@ -199,14 +200,15 @@ def _meanings_of_word(word: str) -> list[Meaning]:
             return [Meaning(*lists.phrases[stem], stem, "inflection")]
     for plural, singular in PLURALS:
         stem = word.removesuffix(plural)
-        if stem != word and len(stem) >= MIN_ABBREVIATION and stem + singular in lists.phrases:
+        whole = stem + singular
+        if stem != word and len(stem) >= MIN_ABBREVIATION and whole in lists.phrases and whole not in AMBIGUOUS_ALONE:
             return [Meaning(*lists.phrases[stem + singular], stem + singular, "inflection")]
     if len(word) >= MIN_ILLNESS and word.endswith((*ILLNESS_ENDINGS, *MEDICINE_ENDINGS)):
         return [Meaning("sensitive", "health", word, "inflection")]
     if len(word) >= MIN_JOINED and (pieces := _pieces(word[:MAX_JOINED])):
         found = [Meaning(*lists.phrases[piece], piece, "joined") for piece in pieces if piece in lists.phrases]
         found += [
-            Meaning(*next(iter(lists.beginnings[piece])), piece, "joined")
+            Meaning(*sorted(lists.beginnings[piece])[0], piece, "abbreviation")
             for piece in pieces
             if piece not in lists.phrases and piece not in lists.fillers and piece in lists.beginnings
         ]

@@ -26,7 +26,8 @@ from shoal.schema.column_vocabulary import (
     meaning_of,
     words_of,
 )
-from shoal.schema.column_words import may_begin_word, skeleton_of
+from shoal.schema.column_words import may_begin_word, meanings_of, skeleton_of
+from shoal.schema.value_words import yes_and_no
 
 MIN_MATCHING_SHARE = 0.8
 """The share of a column's distinct values that must match."""
@@ -68,7 +69,7 @@ def identifier_reason(
         return f"its values look like {looks}"
     named = _identifier_meaning(words_of(name))
     if named and not (
-        named == AMBIGUOUS_MEANING and len(values) <= MAX_AMBIGUOUS_VALUES and distinct < 1 / MAX_AMBIGUOUS_VALUES
+        distinct < 1 / MAX_AMBIGUOUS_VALUES and _are_classes(values, ambiguous=named == AMBIGUOUS_MEANING)
     ):
         return f"by its name it is {named}"
     if rows < MIN_ROWS or distinct < NEARLY_UNIQUE_SHARE:
@@ -82,6 +83,16 @@ def identifier_reason(
     if distinct == 1 and rows >= MIN_ROWS_OF_KEY and not understood and all(map(_is_code, sample)):
         return "no two rows have the same value, as in a key"
     return None
+
+
+def _are_classes(values: Sequence[str], *, ambiguous: bool) -> bool:
+    """Return whether few values repeat that can name nobody.
+
+    They are marks, letters or small numbers: whether somebody has a telephone. Of an ambiguous name any few words are.
+    """
+    if len(values) > MAX_AMBIGUOUS_VALUES:
+        return False
+    return ambiguous or yes_and_no(values) is not None or all(re.fullmatch(r"\w{1,2}", value) for value in values)
 
 
 def is_key_name(name: str) -> bool:
@@ -209,6 +220,8 @@ def _identifier_meaning(words: list[str]) -> str | None:
     A phrase may occur anywhere in the name.
     """
     found = meaning_of(words, IDENTIFIERS) or next(filter(None, map(_begun_identifier, words)), None)
+    if found == "an address" and any(" " in part.words for part in meanings_of(" ".join(words))):
+        return None  # a direction of studies, in Italian
     if found is None and words and set(words) <= {*IDENTIFYING_ALONE, *PEOPLE}:
         found = next((IDENTIFYING_ALONE[word] for word in words if word in IDENTIFYING_ALONE), None)
     return found
@@ -339,6 +352,41 @@ def _is_network_address(text: str) -> bool:
 
 def _is_web_address(text: str) -> bool:
     return re.match(r"(?:[a-z][a-z+.-]{1,9}://|www\.)\S+$", text) is not None
+
+
+_CONTACT = re.compile(r"[^@\s]{1,64}@[^@\s]+\.[^@\s.]{2,}|(?<![\d.])(?:\+|00)[1-9][\d\s()/-]{7,}\d|https?://\S+")
+
+
+def has_contact_data(values: Sequence[str]) -> bool:
+    """Return whether some value contains an e-mail, web or telephone address.
+
+    >>> has_contact_data(["none", "call +49 30 1234567"]), has_contact_data(["none", "2020-01-01"])
+    (True, False)
+    """
+    return any(_CONTACT.search(value) for value in _sample(values))
+
+
+_TITLED = re.compile(
+    r"(?:dr|prof|mrs?|ms|miss|hr|fr|herr|frau|mme|mlle|sra?|srta|dra|dott|dottssa|sig|sigra|dhr|mevr|mgr|ing|pan|pani|rev|sir|lady)"
+    r"\.? +[^\W\d_][^\W\d_'’.-]+.*",
+    re.IGNORECASE,
+)
+_WITH_INITIAL = re.compile(
+    r"[A-Z][^\W\d_'’-]+,? (?:[A-Z]\.? ?){1,2}|(?:[A-Z]\. ?){1,2}(?:(?:van|de|von|der) )*[A-Z][^\W\d_'’-]{2,}"
+)
+MIN_TITLED_SHARE = 0.5
+
+
+def are_titled_names(values: Sequence[str]) -> bool:
+    """Return whether most values are names with a title or an initial.
+
+    >>> [are_titled_names(values) for values in (["Dr. Wolska", "dr Maj"], ["Patel R", "Cho S."], ["Plan B", "Plan A"])]
+    [True, True, False]
+    """
+    sample = _sample(values)
+    titled = sum(_TITLED.fullmatch(text) is not None for text in sample)
+    initials = {max(text.split(), key=len) for text in sample if _WITH_INITIAL.fullmatch(text)}
+    return len(sample) > 1 and titled + len(initials) > MIN_TITLED_SHARE * len(sample)
 
 
 def _is_name(text: str) -> bool:
