@@ -84,18 +84,18 @@ def mobile_contracts(d: Draw) -> dict:
 
 
 def emergencies(d: Draw) -> dict:
-    """Visits of an emergency room, French, run-together headers; several visits of a patient."""
-    who = d.whole(0, 520)
-    age = [(n * 37 + 11) % 95 for n in who]
+    """Visits of an emergency ward, French; several visits of a patient."""
+    owner = d.whole(0, 520)
+    age = [(n * 37 + 11) % 95 for n in owner]
     return {
         "NUMPASS": (d.keys(22000417, 1), (N,)),
-        "IPP": ([f"{800000 + 31 * n}" for n in who], (P,)),
-        "NOMNAISS": ([FAMILY["fr"][n % 11].upper() for n in who], (N,)),
-        "PRENOM1": ([GIVEN["fr"][n % 12] for n in who], (N,)),
-        "DTNAISS": ([f"{1 + n % 28:02}/{1 + n % 12:02}/{2022 - a}" for n, a in zip(who, age, strict=True)], (V,)),
-        "SEXEPAT": (["MF"[n % 2] for n in who], (V,)),
-        "CPRES": ([f"{69001 + n % 9}" for n in who], (V,)),
-        "COMRES": ([("Lyon", "Villeurbanne", "Bron", "Vénissieux")[n % 4] for n in who], (V,)),
+        "IPP": ([f"{800000 + 31 * n}" for n in owner], (P,)),
+        "NOMNAISS": ([FAMILY["fr"][n % 11].upper() for n in owner], (N,)),
+        "PRENOM1": ([GIVEN["fr"][n % 12] for n in owner], (N,)),
+        "DTNAISS": ([f"{1 + n % 28:02}/{1 + n % 12:02}/{2022 - a}" for n, a in zip(owner, age, strict=True)], (V,)),
+        "SEXEPAT": (["MF"[n % 2] for n in owner], (V,)),
+        "CPRES": ([f"{69001 + n % 9}" for n in owner], (V,)),
+        "COMRES": ([("Lyon", "Villeurbanne", "Bron", "Vénissieux")[n % 4] for n in owner], (V,)),
         "DHENTREE": (d.dates("%d/%m/%Y %H:%M", 2021, 2022), (V, F)),
         "MODENT": (d.words("8", "7", "6"), (F, S)),
         "TRANSP": (d.words("PERSO", "AMBU", "VSAV", "SMUR", "FO"), (F, V, S)),
@@ -322,22 +322,22 @@ def rehabilitation(d: Draw) -> dict:
 
 
 def web_orders(d: Draw) -> dict:
-    """Orders of a shop, Portuguese (Brazil), snake_case; several orders of a customer."""
-    who = d.whole(0, 430)
+    """Orders of a shop, Brazilian; several orders of a customer."""
+    owner = d.whole(0, 430)
     return {
         "pedido_id": (d.keys(7000451, 3), (N,)),
-        "cliente_hash": ([f"{n * 2654435761 % 2**32:08x}" for n in who], (P,)),
-        "nome_dest": ([f"{GIVEN['pt'][n % 12]} {FAMILY['pt'][n % 10]}" for n in who], (N,)),
+        "cliente_hash": ([f"{n * 2654435761 % 2**32:08x}" for n in owner], (P,)),
+        "nome_dest": ([f"{GIVEN['pt'][n % 12]} {FAMILY['pt'][n % 10]}" for n in owner], (N,)),
         "cpf": (
-            [f"{n * 7919 % 1000:03}.{n * 104729 % 1000:03}.{n * 1299709 % 1000:03}-{n % 100:02}" for n in who],
+            [f"{n * 7919 % 1000:03}.{n * 104729 % 1000:03}.{n * 1299709 % 1000:03}-{n % 100:02}" for n in owner],
             (N,),
         ),
-        "cep": ([f"{1000 + n * 37 % 900:05}-{n * 13 % 999:03}" for n in who], (V,)),
-        "cidade": ([("São Paulo", "Campinas", "Santos", "Osasco")[n % 4] for n in who], (V,)),
-        "uf": ([("SP", "SP", "SP", "SP", "RJ")[n % 5] for n in who], (V,)),
+        "cep": ([f"{1000 + n * 37 % 900:05}-{n * 13 % 999:03}" for n in owner], (V,)),
+        "cidade": ([("São Paulo", "Campinas", "Santos", "Osasco")[n % 4] for n in owner], (V,)),
+        "uf": ([("SP", "SP", "SP", "SP", "RJ")[n % 5] for n in owner], (V,)),
         "dt_compra": (d.dates("%Y-%m-%d %H:%M:%S", 2021, 2022), (V, F)),
-        "dt_nasc_cli": ([f"{1950 + n % 55}-{1 + n % 12:02}-{1 + n % 28:02}" for n in who], (V,)),
-        "genero_cli": (["FM"[n % 2] for n in who], (V,)),
+        "dt_nasc_cli": ([f"{1950 + n % 55}-{1 + n % 12:02}-{1 + n % 28:02}" for n in owner], (V,)),
+        "genero_cli": (["FM"[n % 2] for n in owner], (V,)),
         "sku": (d.words("BB-1021", "FA-0093", "EL-4410", "AD-0666", "LI-2001", "FA-0121"), (F, H, S)),
         "categoria": (d.words("bebês", "farmácia", "eletrônicos", "sex shop", "livros", "religião"), (S, F)),
         "qtd": (d.words("1", "2", "3", "5"), (F, H)),
@@ -345,7 +345,7 @@ def web_orders(d: Draw) -> dict:
         "vl_frete": (d.money(0, 60), (H, F)),
         "forma_pgto": (d.words("cartao", "boleto", "pix"), (F,)),
         "parcelas": (d.words("1", "3", "6", "10", "12"), (F, S)),
-        "bin_cartao": (d.with_gaps([str(400000 + n * 613 % 99999) for n in who], 0.4), (N, F)),
+        "bin_cartao": (d.with_gaps([str(400000 + n * 613 % 99999) for n in owner], 0.4), (N, F)),
         "nota_aval": (d.with_gaps(d.whole(1, 5), 0.5), (F, H)),
         "coment_aval": (
             d.with_gaps(d.sentences("chegou rápido", "gostei muito", "para minha mãe", "produto ruim"), 0.7),
@@ -356,22 +356,22 @@ def web_orders(d: Draw) -> dict:
 
 
 def trial(d: Draw) -> dict:
-    """Adverse events of a clinical trial, English, names of a submission standard; several rows of a subject."""
-    who = d.whole(0, 260)
+    """Adverse events of a clinical trial; several rows of a subject."""
+    owner = d.whole(0, 260)
     return {
         "STUDYID": (d.words("ABC-301"), (H, N)),
-        "USUBJID": ([f"ABC-301-{n % 14 + 1:03}-{1000 + n}" for n in who], (P,)),
-        "SUBJINIT": ([f"{GIVEN['en'][n % 12][0]}{FAMILY['en'][n % 11][0]}" for n in who], (N,)),
-        "SITEID": ([f"{n % 14 + 1:03}" for n in who], (V, F)),
-        "INVNAM": ([f"Dr {FAMILY['en'][n % 11]}" for n in who], (F, N, V)),
-        "COUNTRY": ([("USA", "DEU", "POL", "JPN")[n % 4] for n in who], (V,)),
-        "AGE": ([20 + n * 7 % 60 for n in who], (V,)),
-        "SEX": (["MF"[n % 2] for n in who], (V,)),
-        "RACE": ([("WHITE", "BLACK OR AFRICAN AMERICAN", "ASIAN", "WHITE")[n % 4] for n in who], (V, S)),
-        "ARMCD": ([("A", "B", "P")[n % 3] for n in who], (F, S, H)),
-        "RFSTDTC": ([f"2021-{1 + n % 12:02}-{1 + n % 28:02}" for n in who], (V, F)),
-        "HEIGHTBL": ([150 + n % 45 for n in who], (V, F)),
-        "WEIGHTBL": ([48 + n * 3 % 62 for n in who], (V, F, S)),
+        "USUBJID": ([f"ABC-301-{n % 14 + 1:03}-{1000 + n}" for n in owner], (P,)),
+        "SUBJINIT": ([f"{GIVEN['en'][n % 12][0]}{FAMILY['en'][n % 11][0]}" for n in owner], (N,)),
+        "SITEID": ([f"{n % 14 + 1:03}" for n in owner], (V, F)),
+        "INVNAM": ([f"Dr {FAMILY['en'][n % 11]}" for n in owner], (F, N, V)),
+        "COUNTRY": ([("USA", "DEU", "POL", "JPN")[n % 4] for n in owner], (V,)),
+        "AGE": ([20 + n * 7 % 60 for n in owner], (V,)),
+        "SEX": (["MF"[n % 2] for n in owner], (V,)),
+        "RACE": ([("WHITE", "BLACK OR AFRICAN AMERICAN", "ASIAN", "WHITE")[n % 4] for n in owner], (V, S)),
+        "ARMCD": ([("A", "B", "P")[n % 3] for n in owner], (F, S, H)),
+        "RFSTDTC": ([f"2021-{1 + n % 12:02}-{1 + n % 28:02}" for n in owner], (V, F)),
+        "HEIGHTBL": ([150 + n % 45 for n in owner], (V, F)),
+        "WEIGHTBL": ([48 + n * 3 % 62 for n in owner], (V, F, S)),
         "AETERM": (d.words("HEADACHE", "NAUSEA", "DEPRESSED MOOD", "RASH", "ALOPECIA", "VOMITING"), (S,)),
         "AESEV": (d.words("MILD", "MODERATE", "SEVERE"), (S,)),
         "AESER": (d.marks("Y", "N", 0.07), (S,)),
@@ -379,8 +379,8 @@ def trial(d: Draw) -> dict:
         "AESTDY": (d.whole(1, 180), (F, S)),
         "AEOUT": (d.words("RECOVERED", "NOT RECOVERED", "FATAL"), (S,)),
         "CMTRT": (d.with_gaps(d.words("PARACETAMOL", "SERTRALINE", "METFORMIN", "IBUPROFEN"), 0.4), (S,)),
-        "APOE": ([("e3/e3", "e3/e4", "e2/e3", "e4/e4")[n % 4] for n in who], (S,)),
-        "DTHFL": ([("", "", "", "Y")[n % 4] if n % 9 == 0 else "" for n in who], (S, V)),
+        "APOE": ([("e3/e3", "e3/e4", "e2/e3", "e4/e4")[n % 4] for n in owner], (S,)),
+        "DTHFL": ([("", "", "", "Y")[n % 4] if n % 9 == 0 else "" for n in owner], (S, V)),
     }
 
 
@@ -452,15 +452,15 @@ def registers(d: Draw) -> dict:
 
 def shared_bikes(d: Draw) -> dict:
     """Trips with shared bicycles, French; several trips of a rider."""
-    who = d.whole(0, 300)
+    owner = d.whole(0, 300)
     start = [
         f"2022-0{1 + n % 9}-{1 + n % 28:02} {n % 24:02}:{n * 7 % 60:02}:{n * 13 % 60:02}" for n in d.whole(0, 99999)
     ]
     stations = ("Gare Part-Dieu", "Bellecour", "Hôtel de Ville", "Croix-Rousse", "Perrache", "Confluence", "Gerland")
     return {
         "idTrajet": (d.keys(9001200, 1), (N,)),
-        "idAbonne": ([f"AB{20000 + 17 * n}" for n in who], (P,)),
-        "carteTCL": ([f"{3100000000 + 99991 * n}" for n in who], (N,)),
+        "idAbonne": ([f"AB{20000 + 17 * n}" for n in owner], (P,)),
+        "carteTCL": ([f"{3100000000 + 99991 * n}" for n in owner], (N,)),
         "hDebut": (start, (V,)),
         "hFin": (start, (V,)),
         "stDepart": (d.words(*stations), (V,)),
@@ -470,12 +470,12 @@ def shared_bikes(d: Draw) -> dict:
         "dureeSec": ([60 * n for n in d.whole(2, 70)], (V, F)),
         "distKm": (d.real(0.4, 9, 2), (F, V)),
         "noVelo": (d.whole(10001, 11999), (H, F, V, N)),
-        "typeAbo": ([("annuel", "24h", "jeune", "solidaire")[n % 4] for n in who], (F, V, S)),
-        "anNais": ([1950 + n * 7 % 55 for n in who], (V,)),
-        "civ": ([("M.", "Mme")[n % 2] for n in who], (V,)),
-        "cpAbo": ([f"{69001 + n % 9}" for n in who], (V,)),
+        "typeAbo": ([("annuel", "24h", "jeune", "solidaire")[n % 4] for n in owner], (F, V, S)),
+        "anNais": ([1950 + n * 7 % 55 for n in owner], (V,)),
+        "civ": ([("M.", "Mme")[n % 2] for n in owner], (V,)),
+        "cpAbo": ([f"{69001 + n % 9}" for n in owner], (V,)),
         "penalite": (d.with_gaps(d.money(1, 150), 0.9), (S, F)),
-        "modePaie": ([("CB", "prélèvement", "espèces")[n % 3] for n in who], (F, H)),
+        "modePaie": ([("CB", "prélèvement", "espèces")[n % 3] for n in owner], (F, H)),
     }
 
 
@@ -514,7 +514,7 @@ def enrolments(d: Draw) -> dict:
 
 
 def health_interview(d: Draw) -> dict:
-    """Health interview survey, Italian, codes of a questionnaire; several people of a family."""
+    """Health interview survey, Italian; several people of a family."""
     family = d.whole(0, 280)
     return {
         "PROFAM": ([50001 + n for n in family], (HH,)),
@@ -556,7 +556,7 @@ SEEN = (
 )
 """Tables that the rules were mended with."""
 
-HELD_OUT = (
+LATER = (
     rehabilitation,
     web_orders,
     trial,

@@ -1,4 +1,6 @@
-"""Headers of public tables, written from memory before the rules were read; all values are made up.
+"""Headers of public tables, with values that are made up.
+
+They were written from memory before the rules were read.
 
 A line is the name of a column, the labels that an expert gave it (identifier N, person P, household B, visible V, fact
 F, sensitive S, harmless H, free text X; each is acceptable, the first is the best), and how its values are drawn.
@@ -237,7 +239,7 @@ SEEN = {
     """,
 }
 
-HELD_OUT = {
+LATER = {
     "credit cards, English": """
         ID          NP  key %d
         LIMIT_BAL   S   money 10000 800000 0

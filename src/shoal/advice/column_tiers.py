@@ -359,7 +359,7 @@ def _strongest(found: Sequence[Meaning], name: str) -> Meaning | None:
 
 
 def _is_about_somebody(part: Meaning) -> bool:
-    """Return whether a sensitive word only says whose fact stands beside it.
+    """Return whether a sensitive word only denotes the person of a fact.
 
     The age of a victim is an age. A piece of a word that is read with a guess counts as little.
     """

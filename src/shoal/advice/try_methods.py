@@ -31,7 +31,10 @@ MAX_REFINE_CELLS = 600_000
 It is a number of cells and no time, so that a draft is the same on every machine."""
 MAX_REFINE_SAMPLE_CELLS = 100_000
 MAX_LATTICE_NODES = 2**20
-"""Maximum number of full-domain recodings for the search of all of them."""
+"""Maximum number of full-domain recodings for the search of all of them.
+
+In a trial it is divided by the cube of the number of models: with many models of columns every recoding takes longer,
+and fewer can be passed over; local recoding loses less then."""
 SECONDS_PER_METHOD = 4.0
 """Time limit of one method that looks for infeasible columns."""
 
@@ -78,7 +81,7 @@ def try_methods(
     sampled, rows = _plan_on_sample(plan, source, min(max_rows, max(MIN_SAMPLE_ROWS, MAX_WORK // columns**2)), engine)
     weights = dict(getattr(plan.method, "weights", {}))
     methods: tuple[Method, ...] = (Mondrian(weights=weights),)
-    if nodes <= MAX_LATTICE_NODES:
+    if nodes * len(plan.models) ** 3 <= MAX_LATTICE_NODES:
         methods += (FullDomain(suppression=suppression, weights=weights),)
     if (rows if table_rows is None else table_rows) * columns <= MAX_REFINE_CELLS:
         methods += (Refine(start=Mondrian(weights=weights) if weights else None, weights=weights),)
