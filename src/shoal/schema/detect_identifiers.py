@@ -86,7 +86,7 @@ def identifier_reason(
 
 
 def _are_classes(values: Sequence[str], *, ambiguous: bool) -> bool:
-    """Return whether values are few marks, which name nobody.
+    """Return whether values are a few marks, letters or small numbers.
 
     They are marks, letters or small numbers: whether somebody has a telephone. Of an ambiguous name any few words are.
     """
