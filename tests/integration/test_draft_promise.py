@@ -15,6 +15,7 @@ from shoal.advice.column_tiers import Evidence, are_category_codes, judge_column
 from shoal.advice.profile import profile as profile_table
 from shoal.advice.value_kinds import date_format, kind_of, ordered_classes
 from shoal.api.keywords import Keywords, plan_for
+from shoal.errors import ShoalWarning
 from shoal.io.engines import open_engine
 from shoal.io.engines.base import Source
 from shoal.pipeline.decide import StepTimer, encode
@@ -40,7 +41,10 @@ def survey(unknown=0):
         "religion": [DRAW.choice(["a", "b", "c"]) for _ in range(ROWS)],
     }
     return pa.table(
-        {**made, **{f"qz{chr(97 + n)}w": [str(DRAW.randrange(9)) for _ in range(ROWS)] for n in range(unknown)}}
+        {
+            **made,
+            **{f"qz{chr(97 + n)}w": [f"{n}{DRAW.choice('pqrstuvwx')}" for _ in range(ROWS)] for n in range(unknown)},
+        }
     )
 
 
@@ -285,3 +289,16 @@ def test_a_draft_lists_what_was_tried():
     for one in tried:
         assert f"{one.loss:.2f}" in drafted.text
     assert drafted.profile.to_dict()["alternatives"][0] == tried[0].to_dict()
+
+
+def test_numbers_not_understood_are_published_as_intervals():
+    table = survey()
+    table = table.append_column("qzx", pa.array([f"{DRAW.randrange(10_000) / 100:.2f}" for _ in range(ROWS)]))
+    table = table.append_column("cancer", pa.array([DRAW.choice(["yes", "no"]) for _ in range(ROWS)]))
+    drafted = shoal.draft(table)
+    column = tomllib.loads(drafted.text)["columns"]["qzx"]
+    assert (column["role"], column["levels"]) == ("sensitive", 1)
+    release = shoal.anonymize(table, drafted.plan)
+    assert all(".." in label for label in release.table["qzx"].to_pylist())
+    with pytest.warns(ShoalWarning):
+        assert all(".." in label for label in shoal.anonymize(table, k=5).table["qzx"].to_pylist())

@@ -136,12 +136,16 @@ ROLES = {
 
 @dataclass(frozen=True)
 class Judgement:
-    """Tier and topic of a column, its suggested role, and the evidence."""
+    """Tier and topic of a column, its suggested role, and the evidence.
+
+    ``is_guess`` tells that other columns alone are the evidence.
+    """
 
     tier: Tier
     role: Role
     reason: str
     topic: str = ""
+    is_guess: bool = False
 
 
 @dataclass(frozen=True)

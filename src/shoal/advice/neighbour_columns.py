@@ -49,6 +49,7 @@ MIN_MEASUREMENTS = 2
 NEIGHBOUR_DISTANCE = 3
 MAX_FACT_DISTANCE = 5
 MIN_SENSITIVE_NEIGHBOURS = 2
+MAX_MEASURED_VALUES = 300
 MIN_MONEY = 500
 MAX_ANSWERS = 12
 """Maximum number of values of an item of a questionnaire."""
@@ -155,10 +156,10 @@ def judge_by_neighbours(
             found[position] = Judgement(Tier.SENSITIVE, Role.SENSITIVE, reason, topic)
         elif shapes[position].has_fractions and topics["health"] >= MIN_TOPIC_COLUMNS:
             reason = "it is a measurement that is not understood, in a table about health"
-            found[position] = Judgement(Tier.SENSITIVE, Role.SENSITIVE, reason, "health")
+            found[position] = Judgement(Tier.SENSITIVE, Role.SENSITIVE, reason, "health", is_guess=True)
         elif shapes[position].is_money and money > max(len(understood) / 2, MIN_TOPIC_COLUMNS):
             reason = "it is a number that is not understood, in a table about money"
-            found[position] = Judgement(Tier.SENSITIVE, Role.SENSITIVE, reason, "money")
+            found[position] = Judgement(Tier.SENSITIVE, Role.SENSITIVE, reason, "money", is_guess=True)
     return _judge_among_sensitive(found, shapes)
 
 
@@ -166,22 +167,26 @@ def _judge_among_sensitive(judged: Sequence[Judgement], shapes: Sequence[Shape])
     """Judge unknown columns between sensitive ones.
 
     Tables have identities first, then what everybody sees, then findings. What stands among findings is one, unless
-    it is a date; at the end of the table two findings before it are enough, and a number of many values is a finding
-    if the nearest fact before it is one.
+    it is a date; at the end of the table two findings before it are enough, and a number of as many values as a
+    measurement has is a finding if the nearest fact before it is one.
     """
     found = list(judged)
     for position, one in enumerate(judged):
         if one.tier is not Tier.UNKNOWN or one.topic or shapes[position].kind == "date":
             continue
         before, after = (_nearest_facts(position, judged, step) for step in (-1, 1))
-        if before and shapes[position].kind == "number" and not shapes[position].answers:
+        if (
+            before
+            and shapes[position].kind == "number"
+            and MAX_ANSWERS < shapes[position].distinct <= MAX_MEASURED_VALUES
+        ):
             facts = [before[0], before[0]]
         else:
             facts = before[:1] + after[:1] if after else before
         if len(facts) == len([side for side in facts if side.tier is Tier.SENSITIVE]) >= MIN_SENSITIVE_NEIGHBOURS:
             topic = facts[0].topic
             reason = f"it is not understood, and stands among columns that tell about {TOPICS.get(topic, 'illnesses')}"
-            found[position] = Judgement(Tier.SENSITIVE, Role.SENSITIVE, reason, topic)
+            found[position] = Judgement(Tier.SENSITIVE, Role.SENSITIVE, reason, topic, is_guess=True)
     return found
 
 

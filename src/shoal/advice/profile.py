@@ -442,6 +442,9 @@ def _profile_column(column: Evidence, judged: Judgement) -> ColumnProfile:
     if kind == "number" and "intervals" in hierarchy and are_category_codes(name, judged.topic, values):
         hierarchy, how = {"flat": True}, "numbers that are codes are shown or hidden: there is nothing between them"
     recoded = judged.role is Role.QUASI_IDENTIFIER
+    coarse = judged.is_guess and judged.role is Role.SENSITIVE and _is_exact(column) and "intervals" in hierarchy
+    if coarse:
+        how = "not understood, and most rows have a value of their own: intervals are published"
     return ColumnProfile(
         name,
         kind,
@@ -450,10 +453,10 @@ def _profile_column(column: Evidence, judged: Judgement) -> ColumnProfile:
         sum(n == 1 for n in column.count),
         judged.role,
         judged.reason,
-        hierarchy if recoded else None,
-        how if recoded else "",
+        hierarchy if recoded or coarse else None,
+        how if recoded or coarse else "",
         commonest=max(column.count, default=0),
-        notes=_notes(column, kind, judged.role),
+        notes=() if coarse else _notes(column, kind, judged.role),
         tier=judged.tier,
         topic=judged.topic,
         marks=_marks(column) if judged.role is Role.SENSITIVE else None,
@@ -466,10 +469,15 @@ def _notes(column: Evidence, kind: str, role: Role) -> tuple[str, ...]:
     if role not in (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.OTHER):
         return ()
     found = oddities(column.values, column.count, kind)
-    exact = len(column.values) > NEARLY_UNIQUE_SHARE * (column.rows - column.missing)
-    if exact and role is not Role.QUASI_IDENTIFIER and column.rows >= MIN_PEOPLE:
+    if _is_exact(column) and role is not Role.QUASI_IDENTIFIER:
         found += ("most rows have a value of their own: whoever has it from another file finds the row",)
     return found
+
+
+def _is_exact(column: Evidence) -> bool:
+    """Return whether most rows have a value of their own."""
+    exact = len(column.values) > NEARLY_UNIQUE_SHARE * (column.rows - column.missing)
+    return exact and column.rows >= MIN_PEOPLE
 
 
 def _marks(column: Evidence) -> tuple[str, str] | None:

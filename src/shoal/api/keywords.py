@@ -168,12 +168,15 @@ def _drafted_columns(
     for found in profiled.columns:
         if found.name not in named:
             hierarchy = None
-            if found.role is Role.QUASI_IDENTIFIER and found.hierarchy is not None:
+            if found.role in (Role.QUASI_IDENTIFIER, Role.SENSITIVE) and found.hierarchy is not None:
                 hierarchy = build_hierarchy(found.hierarchy, found.name, Path())
             categories = None
             if found.diversity == "p-alpha-sensitive" and found.marks is not None:
                 categories = Categories(tuple((mark,) for mark in found.marks))
-            columns[found.name] = Column(found.role, hierarchy, categories, harmless=declared_harmless(found))
+            levels = 1 if found.role is Role.SENSITIVE and hierarchy is not None else None
+            columns[found.name] = Column(
+                found.role, hierarchy, categories, harmless=declared_harmless(found), levels=levels
+            )
     roles: dict[Role, list[str]] = {}
     for name in table.columns:
         if name not in named:

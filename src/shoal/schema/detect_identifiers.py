@@ -68,9 +68,7 @@ def identifier_reason(
     if looks:
         return f"its values look like {looks}"
     named = _identifier_meaning(words_of(name))
-    if named and not (
-        distinct < 1 / MAX_AMBIGUOUS_VALUES and _are_classes(values, ambiguous=named == AMBIGUOUS_MEANING)
-    ):
+    if named and not (distinct < 1 / MAX_AMBIGUOUS_VALUES and _are_classes(values, named)):
         return f"by its name it is {named}"
     if rows < MIN_ROWS or distinct < NEARLY_UNIQUE_SHARE:
         return None
@@ -85,14 +83,17 @@ def identifier_reason(
     return None
 
 
-def _are_classes(values: Sequence[str], *, ambiguous: bool) -> bool:
-    """Return whether values are a few marks, letters or small numbers.
+def _are_classes(values: Sequence[str], named: str) -> bool:
+    """Return whether values are a few marks or codes.
 
-    They are marks, letters or small numbers: whether somebody has a telephone. Of an ambiguous name any few words are.
+    They say whether somebody has a telephone, or a kind of address, and name nobody. Of an ambiguous name any few words
+    are classes, of a name of people only yes and no: a letter may be an initial.
     """
     if len(values) > MAX_AMBIGUOUS_VALUES:
         return False
-    return ambiguous or yes_and_no(values) is not None or all(re.fullmatch(r"\w{1,2}", value) for value in values)
+    if named == AMBIGUOUS_MEANING or yes_and_no(values) is not None:
+        return True
+    return named not in ("a name", "a user name") and all(re.fullmatch(r"[A-Z]|\d", value) for value in values)
 
 
 def is_key_name(name: str) -> bool:
