@@ -103,6 +103,67 @@ def released(folder: Path) -> list[tuple[str, ...]]:
         return list(map(tuple, csv.reader(file)))[1:]
 
 
+# -- verification of grids from their files -----------------------------------------------------------
+
+FORGERIES = {
+    "rho": lambda c: c["guarantee"].update(rho=0.0001, rho_exact="1/10000"),
+    "delta": lambda c: c["guarantee"].update(delta=0.0, delta_exact="0", kind="sampled grid"),
+    "k": lambda c: c["guarantee"].update(k=c["guarantee"]["k"] * 50),
+    "m": lambda c: c["guarantee"].update(m=10**9),
+    "epsilon": lambda c: c["guarantee"].update(epsilon=0.1),
+    "assumptions": lambda c: c["guarantee"].update(assumptions=[]),
+    "limits": lambda c: c["guarantee"]["not_promised"].pop(),
+    "kind": lambda c: c["guarantee"].update(kind="query"),
+    "further statement": lambda c: c["guarantee"].update(approved=True),
+    "method": lambda c: c["method"].update(name="other-grid"),
+    "no guarantee in it": lambda c: c.update(guarantee={}),
+    "text": lambda c: c.update(guarantee="perfect"),
+    "rows": lambda c: c.update(released=c["released"] + 1),
+    "groups": lambda c: c.update(groups=c["groups"] + 1),
+    "hidden columns": lambda c: c.update(hidden_columns=["age"]),
+    "risk": lambda c: c.update(risk={"highest": 0.001}),
+    "columns": lambda c: c["plan"]["columns"].pop("town"),
+    "roles": lambda c: c["plan"]["columns"]["town"].update(role="other"),
+    "models": lambda c: c.update(models=[{"name": "k-anonymity", "parameters": {"k": 9}, "holds": True}]),
+}
+
+
+@pytest.mark.parametrize("method", [SAMPLED, POPULATION])
+def test_forged_statements_of_grids_are_noticed(tmp_path: Path, method: str) -> None:
+    """A guarantee follows from its parameters, and the rest from the table."""
+    prepare(tmp_path, method, rows=787)
+    shoal.release(tmp_path / "plan.toml")
+    honest = shoal.verify(tmp_path / "released.csv")
+    assert {finding.name: finding.outcome for finding in honest.findings}["guarantee"] == "holds"
+    assert honest.holds
+    path = tmp_path / "released.certificate.json"
+    genuine = path.read_text()
+    for name, forge in FORGERIES.items():
+        content = json.loads(genuine)
+        forge(content)
+        path.write_text(json.dumps(content))
+        assert not shoal.verify(path).holds, name
+
+
+def test_guarantee_on_any_table_is_not_called_certified(tmp_path: Path) -> None:
+    """The models of a release are removed, and a guarantee takes their place."""
+    prepare(tmp_path, POPULATION, rows=787)
+    shoal.release(tmp_path / "plan.toml")
+    guarantee = json.loads((tmp_path / "released.certificate.json").read_text())["guarantee"]
+    table = pa.table({"age": ["1", "1", "2", "2"], "ill": ["a", "b", "c", "d"]})
+    plan = {"columns": {"age": "quasi-identifier", "ill": "sensitive"}, "models": "k-anonymity k=2"}
+    shoal.anonymize(table, plan).save(tmp_path, "other.csv")
+    path = tmp_path / "other.certificate.json"
+    content = json.loads(path.read_text())
+    content["plan"] = {"columns": content["plan"]["columns"]}
+    path.write_text(
+        json.dumps({**content, "models": [], "guarantee": guarantee, "method": {"name": "population-grid"}})
+    )
+    found = shoal.verify(path)
+    assert not found.holds
+    assert not found.complete
+
+
 # -- the sampled grid ----------------------------------------------------------------------------------
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import re
@@ -129,6 +130,62 @@ def test_every_statement_of_a_certificate_is_recomputed(released, change):
     """A certificate follows from table and plan, and is made again."""
     rewrite(released, change)
     assert outcomes(shoal.verify(released))["figures"] == "fails"
+
+
+def _places(node, path=()):
+    """Yield the place of every value of a document, with the value."""
+    yield path, node
+    for key, part in node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ():
+        yield from _places(part, (*path, key))
+
+
+def _changed(value):
+    """Change a value; a list or mapping gets another statement."""
+    if isinstance(value, dict):
+        return {**value, "approved": True}
+    if isinstance(value, list):
+        return [*value, "another"]
+    return not value if isinstance(value, bool) else f"{value} more" if isinstance(value, str) else value + 1
+
+
+SECRET = {"role": "sensitive", "harmless": ["gout"], "categories": [["HIV"], ["flu", "gout"]]}
+
+
+@pytest.mark.parametrize(
+    ("models", "method", "columns", "more"),
+    [
+        (["k-anonymity k=4", "p-sensitive p=2"], "full-domain", {**COLUMNS, "ill": SECRET}, {}),
+        ("k-anonymity k=4 known=2", "hidden-cells", COLUMNS, {"recipient": {"kind": "public"}}),
+        ([], "mondrian", COLUMNS, {"scenarios": [{"name": "neighbour", "columns": ["age", "sex"], "k": 3}]}),
+        ("k-anonymity k=2", "mondrian", {**COLUMNS, "zip": "person"}, {}),
+    ],
+    ids=["harmless", "known", "scenarios", "people"],
+)
+def test_no_value_of_a_certificate_can_be_changed(tmp_path, models, method, columns, more):
+    """Every value is changed in turn, and statements are added everywhere."""
+    write_people(tmp_path)
+    plan = {
+        "source": {"path": tmp_path / "people.csv"}, "output": {"path": tmp_path / "out.csv", "report": False},
+        "columns": columns, "models": models, "method": method, **more,
+    }  # fmt: skip
+    shoal.release(plan)
+    path = tmp_path / "out.csv"
+    assert shoal.verify(path).holds
+    certificate = tmp_path / "out.certificate.json"
+    genuine = json.loads(certificate.read_text())
+    unnoticed = []
+    for place, value in _places(genuine):
+        forged = {"": json.loads(json.dumps(genuine))}
+        *folders, last = ("", *place)
+        parent = forged
+        for key in folders:
+            parent = parent[key]
+        parent[last] = _changed(value)
+        certificate.write_text(json.dumps(forged[""]))
+        with contextlib.suppress(InputError):  # an unusable plan
+            if shoal.verify(path).holds:
+                unnoticed.append(".".join(map(str, place)))
+    assert [place for place in unnoticed if not place.startswith(("software", "output.name"))] == []
 
 
 def test_changed_report_is_noticed(released):

@@ -160,6 +160,13 @@ def test_released_table_is_verified_by_content(clinic, tmp_path):
     run(clinic, "CREATE TABLE other AS SELECT * FROM released ORDER BY random(); DROP TABLE released;"
                 "ALTER TABLE other RENAME TO released")  # fmt: skip
     assert shoal.verify(path, database="env:CLINIC").holds
+    genuine = path.read_text()
+    for figure in ("rows", "columns"):
+        content = json.loads(genuine)
+        content["output"][figure] += 1
+        path.write_text(json.dumps(content))
+        assert not shoal.verify(path, database="env:CLINIC").holds
+    path.write_text(genuine)
     run(clinic, "UPDATE released SET illness = 'other' WHERE ctid = (SELECT min(ctid) FROM released)")
     found = shoal.verify(path, database="env:CLINIC")
     assert [(finding.name, finding.outcome) for finding in found.findings] == [("digest", "fails")]

@@ -28,7 +28,7 @@ from shoal.api.compile import compile_methods
 from tools.fuzz.cases import Case, make_case
 from tools.fuzz.replay import run_case
 
-CORPUS = Path(__file__).parent.parent / "corpus"
+CORPUS = Path(__file__).parents[2] / "tests" / "corpus"
 MEMORY_BYTES = 6 << 30  # bytes that the process may use in addition to its libraries
 BEGIN, END = "begin", "end"
 

@@ -45,6 +45,12 @@ class Release:
         """Return the columns with one of some roles, in the order of the plan."""
         return [name for name, column in self.columns.items() if column["role"] in roles]
 
+    @property
+    def naming(self) -> list[str]:
+        """The columns that name the unit: a household only if linked."""
+        linked = [name for name in self.named("household") if self.columns[name].get("pseudonym")]
+        return linked or self.named("person")
+
     def cells(self, name: str) -> list[Cell]:
         """Return a column of the released table."""
         position = self.header.index(name)
@@ -66,8 +72,7 @@ class Release:
 def check_release(release: Release) -> str | None:
     """Describe the first promise that a release does not keep."""
     models = list(release.document.get("models", []))
-    people = release.named("person", "household")
-    for check in (_check_rows,) if not people else (_check_people,):
+    for check in (_check_people,) if release.naming else (_check_rows,):
         wrong = check(release, models)
         if wrong:
             return wrong
@@ -294,7 +299,7 @@ def _align(release: Release) -> tuple[list[int], list[int], list[dict[str, Any]]
     The source's rows get a key ``None`` with the number of the person.
     """
     source = release.source()
-    naming = release.named("person", "household")
+    naming = release.naming
     if source is None or len(naming) != 1 or ROW not in release.header or ROW not in release.columns:
         return None
     position = {row[ROW]: number for number, row in enumerate(source)}

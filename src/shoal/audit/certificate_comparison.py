@@ -15,15 +15,16 @@ from typing import Any
 from shoal.io.engines import open_engine
 from shoal.io.engines.base import EngineSettings, Relation, Source
 from shoal.methods.patterns.anti_unification import SUPPORT
-from shoal.plan.plan import Plan, plain
+from shoal.plan.plan import plain
 from shoal.report import render
 from shoal.results.certificate import Certificate
 from shoal.results.external import External, Verification, describe_released, read_released
-from shoal.results.public_plan import public_plan
+from shoal.results.public_plan import PublicPlan
 from shoal.results.saved_table import RELATIVE_TOLERANCE
 from shoal.schema import UNPUBLISHED
 from shoal.table.spreadsheet_safety import neutralize_text
 from shoal.verification.check import CheckResult
+from shoal.verification.independent import ENGINE, JUDGES, READER_NAMES
 
 COMPARED = {
     "released": "rows",
@@ -40,11 +41,15 @@ COMPARED = {
     "moved_dates": "dates that were moved",
     "pseudonyms": "pseudonyms",
     "published_as_categories": "columns published as categories",
+    "category_columns": "columns of categories",
     "intruder": "the intruder",
 }
 """Keys of a certificate that follow from table and plan, with their names in a finding."""
 FROM_ALL_ROWS = ("hidden_columns", "nothing_learned", "folded", "read_as_missing")
 """Keys that a certificate may lack where the rows were distributed over machines; the release is in parts then."""
+NAMES_OF_READERS = {ENGINE, *READER_NAMES}
+NAMES_OF_JUDGES = {*JUDGES, "the model and the gate"}
+"""Words of certificates about their verification; the last one is of an earlier version."""
 STATED_OF_MODELS = ("name", "parameters", "holds", "effective", "counts", "checked_with")
 
 
@@ -56,24 +61,30 @@ class CertificateComparison:
     ----------
     differing
         The statements that the table does not give.
+    unknown
+        Whether a certificate of another version has statements that this version does not know.
     report
         The report that follows from table and certificate; None where the files alone do not give it.
     """
 
     differing: tuple[str, ...]
+    unknown: bool
     report: str | None
 
 
 def compare_certificate(
-    content: Mapping[str, Any], plan: Plan, table: Source, checked: CheckResult | None, engine: EngineSettings | None
+    content: Mapping[str, Any],
+    public: PublicPlan,
+    table: Source,
+    checked: CheckResult | None,
+    engine: EngineSettings | None,
 ) -> CertificateComparison:
     """Make the certificate of a table again, and compare.
 
-    ``plan`` is the plan in the certificate, ``checked`` the check of the table by it, if there was one.
+    ``public`` is the plan in the certificate, ``checked`` the check of the table by it, if there was one.
     """
-    public = public_plan(plan)
     with open_engine(engine) as reader:
-        relation = reader.read(replace(table, with_nan=plan.schema.quasi_identifiers))
+        relation = reader.read(replace(table, with_nan=public.schema.quasi_identifiers))
         seen = read_released(reader, relation, public, checked)
     without_judges = Verification(None, (None,) * len(public.model.parts))
     made = describe_released(seen, public, without_judges)
@@ -81,7 +92,7 @@ def compare_certificate(
     method = content["plan"].get("method")
     if "guarantee" in content:  # its method is not in the plan, and promises no sizes of groups
         recomputed = {key: value for key, value in recomputed.items() if key not in ("risk", "left_out")}
-    columns = _released_columns(plan)
+    columns = _released_columns(public)
     found = []
     if set(relation.columns) not in (columns, set(map(neutralize_text, columns))):
         found.append("columns")
@@ -98,8 +109,34 @@ def compare_certificate(
             stated, expected = _stated_models(stated), _stated_models(expected)
         if not is_equal(stated, expected):
             found.append(name)
-    return CertificateComparison(
-        tuple(found), None if found or in_parts else _recomputed_report(content, made, relation)
+    is_known = is_equal(content, plain(Certificate.from_dict(content).content))
+    is_same_version = content["software"] == recomputed["software"]
+    if is_same_version and not is_known:
+        found.append("statements that no certificate has")
+    if is_same_version and not _has_apostrophes(made) and not _is_plan(content, recomputed["plan"]):
+        found.append("the plan")
+    judges = {entry.get("judged_by") for entry in content["models"]} - {None}
+    if content.get("reading", ENGINE) not in NAMES_OF_READERS or not judges <= NAMES_OF_JUDGES:
+        found.append("how it was verified")
+    report = None if found or in_parts else _recomputed_report(content, made, relation)
+    return CertificateComparison(tuple(found), not is_known and not is_same_version, report)
+
+
+def _is_plan(content: Mapping[str, Any], recomputed: Mapping[str, Any]) -> bool:
+    """Return whether a certificate states the plan that it would state again.
+
+    A method that needs files of its maker is not stated.
+    """
+    without = ("method",) if "guarantee" in content else ()
+    return is_equal(content["plan"], {key: value for key, value in recomputed.items() if key not in without})
+
+
+def _has_apostrophes(made: External) -> bool:
+    """Return whether cells look as if apostrophes had been put before formulas."""
+    return any(
+        text is not None and text.startswith("'") and neutralize_text(text) != text
+        for labels in made.facts.labels.values()
+        for text, _ in labels
     )
 
 
@@ -109,23 +146,24 @@ def _recomputed_report(content: Mapping[str, Any], made: External, relation: Rel
     It needs the declared figures of a guarantee, the time zone of instants, and cells without added apostrophes; they
     are not in the files.
     """
-    neutralized = any(
-        text is not None and text.startswith("'") and neutralize_text(text) != text
-        for labels in made.facts.labels.values()
-        for text, _ in labels
-    )
     zoned = any("TIME ZONE" in kind for kind in relation.types)
-    if content["software"] != made.certificate.content["software"] or "guarantee" in content or neutralized or zoned:
+    has_apostrophes = _has_apostrophes(made)
+    if (
+        has_apostrophes
+        or content["software"] != made.certificate.content["software"]
+        or "guarantee" in content
+        or zoned
+    ):
         return None
     return render(replace(made, certificate=Certificate.from_dict(content)))
 
 
-def _released_columns(plan: Plan) -> set[str]:
+def _released_columns(plan: PublicPlan) -> set[str]:
     """Return the columns that a release by a plan has."""
     schema = plan.schema
     cells = {name for name, column in schema.columns.items() if column.role not in UNPUBLISHED}
     linked = schema.person[:1] if schema.linked else ()
-    return {*cells, *schema.pseudonyms, *linked, *((SUPPORT,) if public_plan(plan).support else ())}
+    return {*cells, *schema.pseudonyms, *linked, *((SUPPORT,) if plan.support else ())}
 
 
 def _stated_models(entries: Any) -> list[dict[str, Any]]:

@@ -13,18 +13,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from shoal.audit.certificate_comparison import compare_certificate
+from shoal.audit.certificate_comparison import compare_certificate, is_equal
+from shoal.budget.errors import ParameterError
+from shoal.budget.guarantee import stated_guarantee
 from shoal.errors import InputError, PlanError, ShoalError, TableError
 from shoal.formatting import number
 from shoal.io.engines import open_engine
 from shoal.io.engines.base import EngineSettings, Source
 from shoal.io.formats.csv_dialect import RELEASED
 from shoal.io.publish import certificate_of, report_of, sha256_of, size_of
-from shoal.models import partial_knowledge_models
+from shoal.models import AllOf, partial_knowledge_models
 from shoal.pipeline.check import check
-from shoal.plan.plan import Plan
+from shoal.plan.plan import Plan, plain
 from shoal.render import Displayable, Grid, Summary
-from shoal.results.public_plan import public_plan
+from shoal.results.public_plan import PublicPlan, public_plan
 from shoal.results.saved_table import sorted_rows_digest
 from shoal.results.signatures import (
     SignatureCheck,
@@ -36,15 +38,19 @@ from shoal.results.signatures import (
     without_repeats,
 )
 from shoal.runtime.progress import Progress, quiet
+from shoal.schema import UNPUBLISHED, Role
 from shoal.verification.check import CheckResult
 
 CERTIFICATE_SUFFIX = ".certificate.json"
 MAX_CERTIFICATE_BYTES = 50_000_000
 Outcome = Literal["holds", "fails", "not checked"]
 
-GUARANTEE_NOT_RECOMPUTED = "The guarantee of the method was not recomputed: it needs files that are not published."
+GUARANTEE_NOT_RECOMPUTED = (
+    "The guarantee of the method was not recomputed: whether the method was run as stated is not in published files."
+)
 NOT_IN_RELEASE = (
-    "How the release was chosen (rows that were left out, the method's search, the loss) is not in the release."
+    "How the release was chosen (rows that were left out, the method's search, the loss), and with which readers and "
+    "definitions it was verified before, is not in the release."
 )
 
 
@@ -119,7 +125,11 @@ class ReleaseVerification(Displayable):
     def summary(self) -> Summary:
         """Return the findings, and what the files alone cannot show."""
         rows = [(finding.name, finding.outcome, finding.text) for finding in self.findings]
-        title = "The release is what its certificate says" if self.holds else "The release is not as certified"
+        title = "The release is what its certificate says"
+        if not self.holds:
+            title = "The release is not as certified"
+        elif not self.complete:
+            title = "Nothing that was checked fails, but not all could be checked"
         return Summary(title, (), self.not_recomputed, [Grid("Findings", ("part", "outcome", "finding"), rows)])
 
 
@@ -187,7 +197,8 @@ def _verify_in_database(
     source = Source(database=database, table=name)
     with open_engine(engine) as reader:
         stored = reader.materialize(reader.read(source), None)
-    if sorted_rows_digest(stored) == output.get("content_sha256"):
+    shape = {"columns": stored.num_columns, "rows": stored.num_rows}
+    if {**output, **shape, "content_sha256": sorted_rows_digest(stored)} == output:
         findings = [
             Finding("digest", "holds", f"The table has the {number(stored.num_rows)} rows that were certified.")
         ]
@@ -246,16 +257,17 @@ def _promises(
 ) -> tuple[CheckResult | None, list[Finding], list[str]]:
     """Check the table against the certificate's plan, and compare figures."""
     if "guarantee" in content and not content["plan"].get("models") and not content["plan"].get("scenarios"):
-        text = "The certificate promises a guarantee of the method, and no model of the table."
-        return None, [Finding("promise", "not checked", text)], [GUARANTEE_NOT_RECOMPUTED]
+        return _guarantee_alone(table, content, engine)
     try:
         plan, unchecked = plan_of_certificate(content)
     except ShoalError as error:
         raise InputError("release.plan-of-certificate-not-usable", reason=str(error)) from None
     unchecked += [GUARANTEE_NOT_RECOMPUTED] if "guarantee" in content else []
-    if public_plan(plan).support is not None:
+    public = public_plan(plan)
+    if public.support is not None:
         text = "Rows are patterns; how many records match each is not in the table's rows."
-        return None, [Finding("promise", "not checked", text), *_figures(content, None, plan, table, engine)], unchecked
+        figures = _figures(content, None, public, table, engine)
+        return None, [Finding("promise", "not checked", text), *figures], unchecked
     try:
         checked = check(table, plan=plan, engine=engine, progress=progress)
     except PlanError as error:
@@ -275,22 +287,74 @@ def _promises(
     else:
         failing = ", ".join(model.name for model in checked.models if not model.holds)
         findings.append(Finding("promise", "fails", f"The table does not meet {failing}."))
-    findings += _figures(content, checked, plan, table, engine)
+    if "guarantee" in content:
+        findings.append(_guarantee(content, public))
+    findings += _figures(content, checked, public, table, engine)
     return checked, findings, unchecked
 
 
+def _guarantee_alone(
+    table: Source, content: Mapping[str, Any], engine: EngineSettings | None
+) -> tuple[None, list[Finding], list[str]]:
+    """Compare the statements of a certificate that promises no model."""
+    in_place = {"models": [{"name": "k-anonymity", "k": 2}]}  # a plan needs one; nothing is checked by it
+    try:
+        plan, _ = plan_of_certificate({"plan": {**content["plan"], **in_place}})
+    except ShoalError as error:
+        raise InputError("release.plan-of-certificate-not-usable", reason=str(error)) from None
+    public = replace(public_plan(plan), model=AllOf())
+    text = "The certificate promises a guarantee of the method, and no model of the table."
+    findings = [Finding("promise", "not checked", text), _guarantee(content, public)]
+    try:
+        findings += _figures(content, None, public, table, engine)
+    except TableError as error:
+        findings.append(Finding("figures", "fails", f"The table is not one of this plan: {error}"))
+    return None, findings, [GUARANTEE_NOT_RECOMPUTED]
+
+
+def _guarantee(content: Mapping[str, Any], public: PublicPlan) -> Finding:
+    """Compare a guarantee with the one that follows from its parameters.
+
+    Methods with a guarantee publish cells and nothing else, so a column of another role contradicts it.
+    """
+    name, roles = "guarantee", {Role.QUASI_IDENTIFIER, *UNPUBLISHED}
+    others = [column for column, part in public.schema.columns.items() if part.role not in roles]
+    if others:
+        return Finding(name, "fails", f"No method with a guarantee publishes the column {others[0]!r} as it is.")
+    try:
+        stated = content["guarantee"]
+        followed = stated_guarantee(stated)
+        if content["method"]["name"] != str(stated["kind"]).replace(" ", "-"):
+            return Finding(name, "fails", "The guarantee is that of another method.")
+        if followed is None:
+            return Finding(name, "not checked", "The certificate does not state the parameters of the guarantee.")
+        agrees = is_equal(plain(stated), plain(followed.to_dict()))
+    except (ParameterError, LookupError, TypeError, AttributeError, ValueError):
+        agrees = False
+    if not agrees:
+        return Finding(name, "fails", "The guarantee does not follow from its own parameters.")
+    return Finding(name, "holds", "The figures of the guarantee follow from the parameters that it states.")
+
+
 def _figures(
-    content: Mapping[str, Any], checked: CheckResult | None, plan: Plan, table: Source, engine: EngineSettings | None
+    content: Mapping[str, Any],
+    checked: CheckResult | None,
+    public: PublicPlan,
+    table: Source,
+    engine: EngineSettings | None,
 ) -> list[Finding]:
     """Compare certificate and report with the table."""
     try:
-        found = compare_certificate(content, plan, table, checked, engine)
+        found = compare_certificate(content, public, table, checked, engine)
     except (LookupError, TypeError, AttributeError, ValueError):
         return [Finding("figures", "fails", "The certificate lacks figures that certificates have.")]
     if found.differing:
         differing = ", ".join(found.differing)
         return [Finding("figures", "fails", f"The table has other figures than the certificate: {differing}.")]
     findings = [Finding("figures", "holds", "The table has the figures of the certificate that it can show.")]
+    if found.unknown:
+        text = "The certificate is of another version of shoal, with statements that this one does not know."
+        findings.append(Finding("statements", "not checked", text))
     report = None if table.path is None else report_of(Path(table.path))
     if report is None or not report.exists():
         return findings
@@ -307,7 +371,7 @@ def plan_of_certificate(content: Mapping[str, Any]) -> tuple[Plan, list[str]]:
 
     Hierarchies of quasi-identifiers and files are not needed to check a released table.
     """
-    sections = ("columns", "models", "keys", "scenarios", "together", "method")
+    sections = ("columns", "models", "keys", "scenarios", "together", "recipient", "method")
     document = {key: value for key, value in content["plan"].items() if key in sections}
     notes = []
     columns = document.get("columns")

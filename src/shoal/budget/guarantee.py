@@ -8,8 +8,10 @@ Source: Zhao, Shang and Liu, definitions 2 and 3, read with an intruder who know
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
 
 from shoal.budget.arithmetic import (
     Rational,
@@ -43,6 +45,10 @@ _ABSENCE = (
 _PRIOR = "An intruder who already suspects someone can pass rho: the odds grow by at most the factor E = {bound}."
 _STRENGTH = "rho = {rho} is not a strong promise by itself: beside m = {m} it stands for epsilon = {epsilon}."
 
+MAX_STATED_DIGITS = 5000
+MIN_STATED_BOUND, MAX_STATED_RATE, MAX_STATED_CROWD = Fraction(1001, 1000), Fraction(99, 100), 10_000
+"""Parameters of foreign certificates beyond which the exact δ would take too long."""
+
 
 @dataclass(frozen=True)
 class Guarantee:
@@ -66,6 +72,8 @@ class Guarantee:
         The conditions under which the guarantee holds, one sentence each.
     not_promised
         What the guarantee does not cover, one sentence each.
+    parameters
+        Declared numbers that give the figures together with m and k, as exact text.
     """
 
     kind: str
@@ -76,6 +84,7 @@ class Guarantee:
     k: int
     assumptions: tuple[str, ...]
     not_promised: tuple[str, ...]
+    parameters: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_crowd(self.rho, self.k)
@@ -116,6 +125,7 @@ class Guarantee:
             "k": self.k,
             "assumptions": list(self.assumptions),
             "not_promised": list(self.not_promised),
+            **({"parameters": dict(self.parameters)} if self.parameters else {}),
         }
 
 
@@ -216,7 +226,37 @@ def sampled_guarantee(bound: Rational, k: int, beta: Rational, m: int, choice: R
             _PRIOR.format(bound=format_fraction(factor)),
             _STRENGTH.format(rho=format_fraction(rho), m=m, epsilon=fixed(epsilon(factor), 2)),
         ),
+        parameters={
+            name: str(to_fraction(value, name))
+            for name, value in (("bound", bound), ("beta", beta), ("choice", choice))
+            if value is not None
+        },
     )
+
+
+def stated_guarantee(stated: Mapping[str, Any]) -> Guarantee | None:
+    """Return the guarantee that follows from the parameters that are stated.
+
+    None if parameters are not stated, or have values with which the exact figures would take too long. Raises
+    ParameterError or LookupError for what no grid states.
+
+    Examples
+    --------
+    >>> promise = sampled_guarantee(3, k=3, beta="1/4", m=39)
+    >>> stated_guarantee(promise.to_dict()) == promise
+    True
+    """
+    if stated["kind"] == "population grid":
+        return population_guarantee(stated["k"], stated["m"])
+    if stated["kind"] != "sampled grid":
+        raise ParameterError("budget.kind-unknown")
+    given = stated.get("parameters")
+    if given is None or max(map(len, map(str, given.values()))) > MAX_STATED_DIGITS:
+        return None
+    bound, beta = to_fraction(given["bound"], "bound"), to_fraction(given["beta"], "beta")
+    if bound < MIN_STATED_BOUND or beta > MAX_STATED_RATE or stated["k"] > MAX_STATED_CROWD:
+        return None
+    return sampled_guarantee(bound, stated["k"], beta, stated["m"], given.get("choice"))
 
 
 def query_guarantee(rho: Rational, m: int, k: int) -> Guarantee:

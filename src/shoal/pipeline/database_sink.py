@@ -20,7 +20,7 @@ from shoal.pipeline.plan_engine import plan_time_zone
 from shoal.pipeline.sinks import Documents, PublishedRelease, Staged
 from shoal.results.saved_table import sorted_rows_digest
 from shoal.runtime import signals
-from shoal.verification.independent import ServerTable
+from shoal.verification.independent import POSTGRES, ServerTable
 from shoal.verification.verify import require_same_files
 
 FLOATING = ("FLOAT", "DOUBLE")
@@ -131,4 +131,4 @@ class DatabaseSink:
 def _server_table(server: Postgres, table: TableName, read: Relation, zone: str) -> ServerTable:
     """Return a table of the server for the independent verification to count."""
     floating = frozenset(name for name, kind in zip(read.columns, read.types, strict=True) if kind in FLOATING)
-    return ServerTable(read.columns, "PostgreSQL", functools.partial(server.count_rows, table, zone=zone), floating)
+    return ServerTable(read.columns, POSTGRES, functools.partial(server.count_rows, table, zone=zone), floating)

@@ -228,6 +228,8 @@ class CertifiedGuarantee:
         When it holds.
     not_promised
         What it does not say.
+    parameters
+        Declared numbers that give the figures together with m and k, as fractions.
     """
 
     kind: str
@@ -242,6 +244,7 @@ class CertifiedGuarantee:
     k: int | None
     assumptions: tuple[str, ...]
     not_promised: tuple[str, ...]
+    parameters: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,6 +20,7 @@ from shoal.verification.independent.counting import (
 )
 from shoal.verification.independent.definitions import DEFINITIONS
 from shoal.verification.independent.judge import (
+    JUDGES,
     ModelEvaluation,
     TableEvaluation,
     columns_needed,
@@ -32,6 +33,8 @@ from shoal.verification.independent.patterns import CountedPattern, class_keys, 
 from shoal.verification.independent.people import evaluate_column_sets_by_people, evaluate_people
 from shoal.verification.independent.reading import (
     ENGINE,
+    POSTGRES,
+    READER_NAMES,
     IndependentTable,
     ReturnedFrame,
     ServerTable,
@@ -50,6 +53,9 @@ from shoal.verification.independent.some_columns import CountedRelease
 __all__ = [
     "DEFINITIONS",
     "ENGINE",
+    "JUDGES",
+    "POSTGRES",
+    "READER_NAMES",
     "CountedPattern",
     "CountedRelease",
     "Counts",

@@ -91,15 +91,19 @@ def merge_verdicts(definition: Definition, model: Any, found: Sequence[Verdict])
     return ModelEvaluation(all(holds for holds, _ in found), effective)
 
 
+JUDGES = (
+    "the model alone",
+    "the model and the independent verification",
+    "the model and its package's definition",
+)
+"""The definitions by which a model can be judged."""
+
+
 def name_judges(model: Any, evaluation: ModelEvaluation | None) -> str:
     """Name the definitions by which a model was judged, for the certificate."""
     if evaluation is None:
-        return "the model alone"
-    return (
-        "the model and the independent verification"
-        if model.name in BUILT_IN_DEFINITIONS
-        else "the model and its package's definition"
-    )
+        return JUDGES[0]
+    return JUDGES[1] if model.name in BUILT_IN_DEFINITIONS else JUDGES[2]
 
 
 def merge_model_evaluations(definition: Definition, model: Any, every: Sequence[ModelEvaluation]) -> ModelEvaluation:

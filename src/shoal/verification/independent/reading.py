@@ -22,7 +22,8 @@ from shoal.verification.independent.formats import READERS, read_other_format
 if TYPE_CHECKING:
     import pyarrow as pa
 
-PYTHON_CSV, ARROW, ENGINE = "Python's csv module", "Arrow", "the engine"
+PYTHON_CSV, ARROW, POSTGRES, ENGINE = "Python's csv module", "Arrow", "PostgreSQL", "the engine"
+READER_NAMES = frozenset({PYTHON_CSV, ARROW, POSTGRES, *(form.name for form in READERS.values())})
 """Readers of a release for the independent verification."""
 
 MAX_BYTES_FOR_PYTHON = 1 << 17
