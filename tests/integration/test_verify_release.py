@@ -132,11 +132,11 @@ def test_every_statement_of_a_certificate_is_recomputed(released, change):
     assert outcomes(shoal.verify(released))["figures"] == "fails"
 
 
-def _places(node, path=()):
-    """Yield the place of every value of a document, with the value."""
+def _keys_of_values(node, path=()):
+    """Yield the keys of every value of a document, with the value."""
     yield path, node
     for key, part in node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ():
-        yield from _places(part, (*path, key))
+        yield from _keys_of_values(part, (*path, key))
 
 
 def _changed(value):
@@ -174,9 +174,9 @@ def test_no_value_of_a_certificate_can_be_changed(tmp_path, models, method, colu
     certificate = tmp_path / "out.certificate.json"
     genuine = json.loads(certificate.read_text())
     unnoticed = []
-    for place, value in _places(genuine):
+    for keys, value in _keys_of_values(genuine):
         forged = {"": json.loads(json.dumps(genuine))}
-        *folders, last = ("", *place)
+        *folders, last = ("", *keys)
         parent = forged
         for key in folders:
             parent = parent[key]
@@ -184,8 +184,8 @@ def test_no_value_of_a_certificate_can_be_changed(tmp_path, models, method, colu
         certificate.write_text(json.dumps(forged[""]))
         with contextlib.suppress(InputError):  # an unusable plan
             if shoal.verify(path).holds:
-                unnoticed.append(".".join(map(str, place)))
-    assert [place for place in unnoticed if not place.startswith(("software", "output.name"))] == []
+                unnoticed.append(".".join(map(str, keys)))
+    assert [keys for keys in unnoticed if not keys.startswith(("software", "output.name"))] == []
 
 
 def test_changed_report_is_noticed(released):

@@ -132,7 +132,7 @@ def _is_plan(content: Mapping[str, Any], recomputed: Mapping[str, Any]) -> bool:
 
 
 def _has_apostrophes(made: External) -> bool:
-    """Return whether cells look as if apostrophes had been put before formulas."""
+    """Return whether apostrophes seem to have been put before formulas."""
     return any(
         text is not None and text.startswith("'") and neutralize_text(text) != text
         for labels in made.facts.labels.values()

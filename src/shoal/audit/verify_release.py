@@ -297,9 +297,9 @@ def _guarantee_alone(
     table: Source, content: Mapping[str, Any], engine: EngineSettings | None
 ) -> tuple[None, list[Finding], list[str]]:
     """Compare the statements of a certificate that promises no model."""
-    in_place = {"models": [{"name": "k-anonymity", "k": 2}]}  # a plan needs one; nothing is checked by it
+    stand_in = {"models": [{"name": "k-anonymity", "k": 2}]}  # a plan needs one; nothing is checked by it
     try:
-        plan, _ = plan_of_certificate({"plan": {**content["plan"], **in_place}})
+        plan, _ = plan_of_certificate({"plan": {**content["plan"], **stand_in}})
     except ShoalError as error:
         raise InputError("release.plan-of-certificate-not-usable", reason=str(error)) from None
     public = replace(public_plan(plan), model=AllOf())
