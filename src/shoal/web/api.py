@@ -42,7 +42,7 @@ from shoal.web.translations import translate_error, translate_sentence
 if TYPE_CHECKING:
     from shoal.plan.review import Recipient
 
-ACTIONS = ("look", "check", "levels", "release", "explore", "minimal", "compare", "attack")
+ACTIONS = ("look", "check", "levels", "release", "explore", "minimal", "compare", "attack", "cliff", "find")
 REPLACEABLE_ACTIONS = ("look", "check", "levels", "explore", "minimal")
 """Actions of which a new run makes the earlier one obsolete."""
 COMPRESSION_SIGNATURES = (b"PK\x03\x04", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd", b"7z\xbc\xaf")
@@ -293,7 +293,9 @@ class Api:
             job |= _exploration_options(given)
         folder: Path | None = None
         plan_digest = project.digest
-        if action in ("compare", "attack"):
+        if action == "find":
+            job["facts"] = _facts(given.get("facts", []))
+        if action in ("compare", "attack", "find") or (action == "cliff" and given.get("release")):
             released = project.release_folder(given.get("release", 0))
             number = int(released.name)
             job |= {
@@ -301,10 +303,12 @@ class Api:
                 "released": str(released / project.facts(number)["output"]),
             }
             key = f"{action} {released.name}"
-        version = project.digest if action in REPLACEABLE_ACTIONS else key
+        elif action == "cliff":
+            key = "cliff 0"
+        version = project.digest if action in REPLACEABLE_ACTIONS or key == "cliff 0" else key
         running = project.latest.get(key)
         if running is not None and running.state == "running":
-            if project.plan_digests.get(key) == version or action not in REPLACEABLE_ACTIONS:
+            if action != "find" and (project.plan_digests.get(key) == version or action not in REPLACEABLE_ACTIONS):
                 return running
             self.cancel_in_background(running)
         if action == "release":
@@ -535,6 +539,14 @@ def _exploration_options(given: dict[str, Any]) -> dict[str, Any]:
     return {"methods": methods, "ks": ks, "seconds": float(min(seconds, MAX_EXPLORATION_SECONDS))}
 
 
+def _facts(given: list[Any]) -> list[list[str]]:
+    """Return facts as pairs of a column and a value."""
+    pairs = [pair for pair in given if isinstance(pair, list) and len(pair) == 2]
+    if len(pairs) < len(given) or not all(isinstance(part, str) for pair in pairs for part in pair):
+        raise InputError("page.facts-not-valid", most=3)
+    return pairs
+
+
 def _number(request: Request) -> int:
     number = parse_count(request.path_params["number"])
     if number is None:
@@ -589,7 +601,8 @@ ENDPOINTS = (
     ),
     Endpoint(
         "POST", "/projects/{project}/runs", Api.start_run,
-        _fields(action="string", column="string", release="integer", methods="array", ks="array", seconds="number"),
+        _fields(action="string", column="string", release="integer", methods="array", ks="array", seconds="number",
+                facts="array"),
     ),
     Endpoint("GET", "/projects/{project}/runs/{run}", Api.read_run),
     Endpoint("DELETE", "/projects/{project}/runs/{run}", Api.cancel_run),

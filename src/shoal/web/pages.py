@@ -246,6 +246,11 @@ class Pages:
             return localized(percent(part), language)
 
         rows = counted(check["rows"])
+        made = project.releases()
+        facts = project.facts(made[-1]) if made else {}
+        if facts.get("of") == project.digest and "ncp" in (facts.get("loss") or {}):  # no estimate beside the truth
+            figures = {"number": made[-1], "released": counted(facts["released"]), "lost": share(facts["loss"]["ncp"])}
+            return translate("state.verified", language, rows=rows, **figures)
         sentences = [translate("state.holds", language, rows=rows)]
         if check["failing_rows"]:
             part = share(check["failing_rows"] / check["rows"])
@@ -266,8 +271,7 @@ class Pages:
             sentences.append(translate("state.hard", language))
         else:
             sentences.append(translate("state.rehearsing", language))
-        made = project.releases()
-        if made and project.facts(made[-1]).get("of") == project.digest:
+        if facts.get("of") == project.digest:
             sentences.append(translate("state.released", language, number=made[-1]))
         elif made:
             sentences.append(translate("state.changed", language, number=made[-1]))

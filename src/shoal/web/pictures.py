@@ -31,6 +31,47 @@ def sparkline(shape: Sequence[int]) -> Markup:
     return Markup(f'<svg class="spark" viewBox="0 0 120 28" aria-hidden="true" focusable="false">{bars}</svg>')
 
 
+def draw_cliff(sets: Sequence[Mapping[str, Any]], title: str, facts: Sequence[str]) -> Markup:
+    """Draw the shares of rows that are found, by number of facts, as lines.
+
+    ``facts`` are the words below the points.
+    """
+    wide, tall, left, top = 560.0, 180.0, 52.0, 14.0
+    step = wide / max(1, len(sets) - 1)
+
+    def spot(at: int, share: float) -> str:
+        return f"{left + at * step:.1f},{top + tall * (1 - share):.1f}"
+
+    parts = [
+        f'<line class="grid" x1="{left}" x2="{left + wide}" y1="{top + tall * (1 - part):.1f}" '
+        f'y2="{top + tall * (1 - part):.1f}"/><text class="tick" x="{left - 8}" text-anchor="end" '
+        f'y="{top + tall * (1 - part) + 4:.1f}">{percent(part)}</text>'
+        for part in (0, 0.25, 0.5, 0.75, 1)
+    ]
+    for at, words in enumerate(facts):
+        parts.append(
+            f'<text x="{left + at * step:.1f}" y="{top + tall + 22}" text-anchor="middle">{prose(words)}</text>'
+        )
+    for when in ("before", "after"):
+        shares = [one[when]["below"] for one in sets if when in one]
+        if shares:
+            line = " ".join(spot(at, share) for at, share in enumerate(shares))
+            parts.append(f'<polyline class="cliff-line {when}" points="{line}"/>')
+        for at, share in enumerate(shares):
+            x, _, y = spot(at, share).partition(",")
+            mark = (
+                f'<circle class="{when}" cx="{x}" cy="{y}" r="5">'
+                if when == "after"
+                else f'<rect class="{when}" x="{float(x) - 5:.1f}" y="{float(y) - 5:.1f}" width="10" height="10">'
+            )
+            end = "</circle>" if when == "after" else "</rect>"
+            parts.append(f"{mark}<title>{percent(share)}</title>{end}")
+    box = f"0 0 {left + wide + 40:.0f} {top + tall + 34:.0f}"
+    return Markup(
+        f'<svg class="scatter cliff" viewBox="{box}" role="img" aria-label="{prose(title)}">{"".join(parts)}</svg>'
+    )
+
+
 def draw_heat_map(
     names: Sequence[str], values: Mapping[tuple[str, str], float], title: str, signed: bool = False
 ) -> Markup:

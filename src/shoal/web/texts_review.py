@@ -186,6 +186,33 @@ REVIEW_TEXTS: dict[str, tuple[str, str]] = {
         "Der interne Bericht: alles, mit Zahlen über das Original. Geben Sie ihn nicht aus.",
     ),
     "publish.reader.internal": ("For you and your ethics board.", "Für Sie und Ihre Ethikkommission."),
+    "cliff": ("How many are found by what is known", "Wie viele man an wie viel Wissen findet"),
+    "cliff.before": (
+        "Whoever knows {columns} of a person narrows the original down to fewer than {small} rows for {before} of the rows.",
+        "Wer {columns} einer Person kennt, grenzt das Original für {before} der Zeilen auf weniger als {small} ein.",
+    ),
+    "cliff.after": ("In the release: {after}.", "In der Veröffentlichung: {after}."),
+    "cliff.about": (
+        "Share of rows that fewer than {small} rows match, by the number of known facts. Each point adds the fact that tells most.",
+        "Anteil der Zeilen, zu denen weniger als {small} passen, nach der Zahl bekannter Merkmale. Jeder Punkt fügt das verräterischste Merkmal hinzu.",
+    ),
+    "cliff.sampled": (
+        "The release was searched for {rows} of the rows.",
+        "In der Veröffentlichung wurde nach {rows} der Zeilen gesucht.",
+    ),
+    "cliff.facts": ("{count} known", "{count} bekannt"),
+    "cliff.all": ("all {count}", "alle {count}"),
+    "cliff.table": ("The same as a table", "Dasselbe als Tabelle"),
+    "find": ("Try to find someone", "Versuchen Sie, jemanden zu finden"),
+    "find.about": (
+        "Enter up to three facts about somebody you know. You get the numbers of rows that match, and no row.",
+        "Geben Sie bis zu drei Merkmale von jemandem an, den Sie kennen. Sie erfahren, wie viele Zeilen passen, und keine Zeile.",
+    ),
+    "find.column": ("Column of fact {number}", "Spalte von Merkmal {number}"),
+    "find.value": ("Value of fact {number}", "Wert von Merkmal {number}"),
+    "find.go": ("Count the rows that match", "Passende Zeilen zählen"),
+    "find.before": ("rows match in the original", "Zeilen passen im Original"),
+    "find.after": ("rows can match in the release", "Zeilen können in der Veröffentlichung passen"),
     "checklist.left": (
         "Rows left out: {count}. See under Before and after whether a minority is gone.",
         "Weggelassene Zeilen: {count}. Sehen Sie unter Vorher und nachher, ob eine Minderheit fehlt.",

@@ -559,6 +559,10 @@ TEXTS: dict[str, tuple[str, str]] = {
         "Release {number} is of this plan.",
         "Veröffentlichung {number} entspricht diesem Plan.",
     ),
+    "state.verified": (
+        "Release {number} is of this plan, and verified: {released} of {rows} rows are published, and {lost} of the information is lost.",
+        "Veröffentlichung {number} entspricht diesem Plan und ist geprüft: {released} von {rows} Zeilen sind veröffentlicht, {lost} der Information gingen verloren.",
+    ),
     "state.changed": (
         "The plan was changed since release {number}.",
         "Der Plan wurde seit Veröffentlichung {number} geändert.",
@@ -1367,6 +1371,7 @@ SENTENCES: tuple[tuple[str, str], ...] = (
     ("hiding cells", "verbirgt Zellen"),
     ("choosing levels", "wählt Stufen"),
     ("looking at the columns", "sieht sich die Spalten an"),
+    ("looking for people", "sucht nach Personen"),
     ("looking at the lattice", "sieht sich alle Stufen an"),
     ("compiling", "übersetzt"),
     (

@@ -18,6 +18,7 @@ from starlette.requests import Request
 from shoal.errors import ShoalError
 from shoal.render.html import prose, text
 from shoal.web.checklist import checklist_of
+from shoal.web.cliff_view import cliff_of
 from shoal.web.exposure_view import exposure_of
 from shoal.web.pictures import draw_heat_map, draw_lattice, minimal_nodes, sparkline
 from shoal.web.plan_edits import classes_to_text, hierarchy_to_text
@@ -204,6 +205,7 @@ def promise(project: Project, request: Request, language: str) -> dict[str, Any]
         "known_places": json.dumps(limits), "new_key": json.dumps([{"set": ["keys", "+"], "value": first}]),
         "drop_keys": json.dumps([unkeyed]), "has_models": bool(limits),
         "recipient": recipient_of(document, current_result(project, "look"), language),
+        "cliff": cliff_of(project, _current_release(project), language),
     }  # fmt: skip
 
 
@@ -529,7 +531,8 @@ def attack(project: Project, request: Request, language: str) -> dict[str, Any]:
     listed = known if len(known) <= 6 else [*known[:5], translate("attack.others", language, count=len(known) - 5)]
     partial = _partial_knowledge(view["facts"])
     return view | {"columns": listed, "known_count": len(known), "pairs": pairs, "alone": alone, "few": partial,
-                   "alone_after": alone_after, "exposure": exposure_of(view["facts"], language)}  # fmt: skip
+                   "alone_after": alone_after, "exposure": exposure_of(view["facts"], language),
+                   "cliff": cliff_of(project, view["number"], language)}  # fmt: skip
 
 
 def publish(project: Project, request: Request, language: str) -> dict[str, Any]:
@@ -554,8 +557,15 @@ def publish(project: Project, request: Request, language: str) -> dict[str, Any]
     return view | {"files": files, "place": target, "command": f"shoal release {here}/{PLAN_FILE}",
                    "check": f"shoal check {table} --plan {PLAN_FILE}",
                    "exposure": exposure_of(view["facts"], language),
+                   "cliff": cliff_of(project, view["number"], language),
                    "checklist": checklist_of(project, view["facts"], view["number"], language) if files else None,
                    }  # fmt: skip
+
+
+def _current_release(project: Project) -> int:
+    """Return the latest release if it is of the current plan, otherwise 0."""
+    made = project.releases()
+    return made[-1] if made and project.facts(made[-1]).get("of") == project.digest else 0
 
 
 def _release_view(project: Project, request: Request, action: str) -> dict[str, Any]:

@@ -544,6 +544,27 @@ def attack(job: Job, progress: EventWriter) -> dict[str, Any]:
     return data
 
 
+def cliff(job: Job, progress: EventWriter) -> dict[str, Any]:
+    """Measure how many rows are found by one, two, three, ... facts."""
+    from shoal.audit.known_facts import measure_known_facts
+    from shoal.io.engines.base import Source as Table
+
+    plan, source = _read(job)
+    progress("looking for people", None)
+    return measure_known_facts(source, Table(_released(job)) if "released" in job else None, plan)
+
+
+def find(job: Job, progress: EventWriter) -> dict[str, Any]:
+    """Count the rows with some values, before and after; no row is shown."""
+    from shoal.audit.known_facts import count_matches
+    from shoal.io.engines.base import Source as Table
+
+    plan, source = _read(job)
+    progress("looking for people", None)
+    facts = dict(job["facts"])
+    return {**count_matches(source, Table(_released(job)), plan, facts), "facts": facts}
+
+
 def query(job: Job, progress: EventWriter) -> dict[str, Any]:
     """Answer a question with noise; it is booked before it is computed."""
     from shoal.budget import Ledger, Questions
@@ -578,6 +599,8 @@ ACTIONS: dict[str, Callable[[Job, EventWriter], dict[str, Any]]] = {
     "minimal": minimal,
     "compare": compare,
     "attack": attack,
+    "cliff": cliff,
+    "find": find,
     "query": query,
 }
 

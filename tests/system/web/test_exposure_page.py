@@ -70,3 +70,25 @@ def test_advice_only_above_one_percent_and_for_partial_knowledge():
     assert safe["sentence"].endswith("finds at least 5 rows that fit, for everybody.")
     people = {**PARTIAL, "exposure": {**FIGURES, "people": 200}}
     assert "fewer than 5 people" in exposure_of(people, "en")["sentence"]
+
+
+def test_people_are_looked_for_before_and_after(server):
+    project = server.json("POST", "/api/projects", {"sample": "patients"})["project"]
+    assert server.act(project, action="cliff")["state"] == "done"
+    page = server.ask("GET", f"/p/{project}/promise?lang=en")[2].decode()
+    assert "narrows the original down to fewer than 5 rows for 100% of the rows." in page
+    assert "find-form" not in page  # there is no release to look into
+    assert server.act(project, action="release")["state"] == "done"
+    assert server.act(project, action="cliff", release=1)["state"] == "done"
+    for step in ("attack", "publish", "promise"):
+        page = server.ask("GET", f"/p/{project}/{step}?lang=en")[2].decode()
+        assert 'class="scatter cliff"' in page
+        assert 'id="find-form"' in page
+    found = server.act(project, action="find", release=1, facts=[["age", "28"]])["result"]
+    assert found["before"] >= 1
+    assert found["after"] >= 4
+    assert "rows can match in the release" in server.ask("GET", f"/p/{project}/attack?lang=en")[2].decode()
+    assert server.act(project, action="find", release=1, facts=[["condition", "HIV"]])["state"] == "failed"
+    for facts in ([["age"]], [["age", 28]], ["age"]):
+        answer = server.ask("POST", f"/api/projects/{project}/runs", {"action": "find", "release": 1, "facts": facts})
+        assert answer[0] == 422

@@ -133,10 +133,18 @@ function kind(chosen) {
   if (chosen === "tree" && values) tree.add("begin", values);
 }
 
+// Values of a column that many rows have are offered; others can be typed.
+document.addEventListener("focusin", (event) => {
+  const number = /^find-value-(\d)$/.exec(event.target.id)?.[1];
+  if (!number) return;
+  const values = JSON.parse(document.getElementById("find-values").dataset.values)[document.getElementById(`find-column-${number}`).value];
+  document.getElementById(`find-values-${number}`).replaceChildren(...values.map((value) => Object.assign(document.createElement("option"), { value })));
+});
+
 document.addEventListener("input", (event) => {
   const field = event.target;
   if (field.matches("[data-width]")) bins.slide(field, false);
-  else if (field.matches("#written, #order, #ks, #seconds, #paste, #reviewer, [name=typed], #ledger-form input, #question-form :is(input, select, textarea), input[data-set], [data-known]")) {
+  else if (field.matches("#written, #order, #ks, #seconds, #paste, #reviewer, [name=typed], [id^=find-value-], [data-find], #ledger-form input, #question-form :is(input, select, textarea), input[data-set], [data-known]")) {
     field.dataset.dirty = "yes"; // what is being written is kept while the page is put in anew
   }
   if (field.id === "written") tree.show();
@@ -181,6 +189,9 @@ document.addEventListener("submit", async (event) => {
     const points = [...form.querySelectorAll("[name=point]:checked")].map((box) => box.value);
     const body = { points, columns: JSON.parse(form.dataset.columns), typed };
     await call("POST", here(`/releases/${form.dataset.release}/confirm`), body).then(refresh, (error) => refuse(error.message));
+  } else if (form.id === "find-form") {
+    const facts = [...form.querySelectorAll("[data-find]")].map((field) => [field.value, document.getElementById(`find-value-${field.dataset.find}`).value]);
+    await start({ action: "find", release: Number(form.dataset.release), facts: facts.filter(([, value]) => value) });
   } else if (form.id === "ledger-form") {
     await questions.create();
   } else if (form.id === "question-form") {
