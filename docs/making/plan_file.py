@@ -11,6 +11,7 @@ from pathlib import Path
 from shoal.methods import METHODS, Method
 from shoal.models import MODELS, Model
 from shoal.plan.json_schema import KNOWN, builtin, first_line, section_classes
+from shoal.plan.linked import LinkedOutput, LinkedPlan, LinkedScenario, LinkedTable
 from shoal.plan.plan import Plan
 from shoal.runtime.validation import DeclaredKey, keys_of, plan_value
 from shoal.schema import HIERARCHIES, Column, Hierarchy
@@ -36,6 +37,9 @@ NAMES_OF_CLASSES = {
     "an EngineSettings": "a section",
     "a Recipient": "a section",
     "a Review": "a section",
+    "a LinkedTable": "a section",
+    "a LinkedScenario": "a section",
+    "a LinkedOutput": "a section",
 }
 """Names of classes for readers of the page."""
 
@@ -57,6 +61,15 @@ def page() -> str:
     about = f"`known` may stand beside any of them: {KNOWN['known']['description'].lower()}"
     lines += ["", "## Models", "", f"Each is one `[[models]]`. {about}", "", *_named(builtin(MODELS).items())]
     lines += ["## Methods", "", "One `[method]`.", "", *_named(builtin(METHODS).items())]
+    lines += [
+        "## Linked tables",
+        "",
+        "Sections of a plan of [linked tables](linked.md).",
+        "",
+        *_table(keys_of(LinkedPlan)),
+    ]
+    for title, kind in (("[[tables]]", LinkedTable), ("[[scenarios]]", LinkedScenario), ("[output]", LinkedOutput)):
+        lines += [f"### `{title}` of linked tables", "", *_table(keys_of(kind))]
     return "\n".join(lines).rstrip() + "\n"
 
 

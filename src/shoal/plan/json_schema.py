@@ -1,6 +1,7 @@
 """JSON schema of plan files, built from the declarations of sections.
 
-It is shipped as ``plan.schema.json`` in this package, so that editors complete and validate plans:
+It is shipped as ``plan.schema.json`` in this package, and that of linked tables as ``linked.schema.json``, so that
+editors complete and validate plans:
 
     #:schema PATH/plan.schema.json
 
@@ -18,33 +19,36 @@ from typing import Any
 
 from shoal.methods import METHODS, Method
 from shoal.models import MODELS, Model
+from shoal.plan.linked import LinkedPlan
 from shoal.plan.plan import Plan
 from shoal.runtime.registry import Registry
 from shoal.runtime.validation import DeclaredKey, keys_of, plan_value
 from shoal.schema import HIERARCHIES, Column, Hierarchy, Role
 
 FILE = Path(__file__).with_name("plan.schema.json")
+LINKED_FILE = Path(__file__).with_name("linked.schema.json")
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 KNOWN = {"known": {"type": "integer", "minimum": 1, "description": "The most columns that the intruder knows."}}
 """The key that may stand beside the parameters of any model."""
 
 
-def plan_schema() -> dict[str, Any]:
+def plan_schema(plan: type = Plan) -> dict[str, Any]:
     """Build the schema of all sections of a plan.
 
-    It covers every built-in model, method and hierarchy.
+    It covers every built-in model, method and hierarchy. ``plan`` is the class of the plan: of one table, or of linked
+    tables.
     """
-    schema = _section(keys_of(Plan))
-    definitions = {kind.__name__: _definition(kind) for kind in section_classes()}
+    schema = _section(keys_of(plan))
+    definitions = {kind.__name__: _definition(kind) for kind in section_classes(plan)}
     schema = {"$schema": DIALECT, **schema, "$defs": definitions}
     about = {"title": "A plan of shoal", "description": "What is to be released, and how."}
     return _without_unknown_references(schema | about, definitions)  # type: ignore[no-any-return]
 
 
-def section_classes() -> list[type]:
+def section_classes(plan: type = Plan) -> list[type]:
     """Return the classes that a plan is made of, in its order."""
     found: list[type] = []
-    pending: list[type] = [Plan]
+    pending: list[type] = [plan]
     while pending:
         kinds = [kind for part in keys_of(pending.pop(0)) for kind in part.constraint.kinds if kind not in found]
         found += kinds
@@ -127,10 +131,11 @@ def _without_unknown_references(part: Any, known: Mapping[str, Any]) -> Any:
     return [_without_unknown_references(item, known) for item in part] if isinstance(part, list) else part
 
 
-def to_json() -> str:
+def to_json(plan: type = Plan) -> str:
     """Serialize the schema as it is shipped."""
-    return json.dumps(plan_schema(), indent=1, ensure_ascii=False) + "\n"
+    return json.dumps(plan_schema(plan), indent=1, ensure_ascii=False) + "\n"
 
 
 if __name__ == "__main__":
     FILE.write_text(to_json(), encoding="utf-8")
+    LINKED_FILE.write_text(to_json(LinkedPlan), encoding="utf-8")

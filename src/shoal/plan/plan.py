@@ -35,7 +35,7 @@ from shoal.models.scenarios import bind_scenarios
 from shoal.plan.coerce import ColumnLike, MethodLike, ModelsLike, as_column, as_method, as_model, as_models
 from shoal.plan.fit import check_keys, check_linked_rows
 from shoal.plan.output import Output
-from shoal.plan.reader import PlanReader, build_hierarchy, first_error, parse_toml
+from shoal.plan.reader import PlanReader, build_hierarchy, first_error, parse_toml, read_document
 from shoal.plan.review import Recipient, Review, digest_of_plan
 from shoal.plan.variables import (
     MISPLACED_VARIABLE_HINT,
@@ -273,13 +273,7 @@ class Plan(Displayable, Validated):
         ``changes`` replace single values of the file, such as ``seed=3``.
         """
         path = Path(path)
-        try:
-            text = path.read_text(encoding="utf-8-sig")
-        except OSError as error:
-            raise PlanError("plan.not-readable", file=str(path), reason=error.strerror) from None
-        except UnicodeDecodeError:
-            raise PlanError("plan.not-utf-8", file=str(path)) from None
-        plan = cls.from_dict(apply_changes(parse_toml(text, f"Plan {str(path)!r}"), changes), path.parent)
+        plan = cls.from_dict(apply_changes(read_document(path), changes), path.parent)
         return replace(plan, files=(path, *plan.files))
 
     @classmethod
@@ -315,6 +309,8 @@ class Plan(Displayable, Validated):
 
     @classmethod
     def _from_filled(cls, document: Mapping[str, Any], written: Mapping[tuple[str, ...], str], folder: Path) -> Plan:
+        if "tables" in document:
+            raise PlanError("linked.plan-of-tables")
         try:
             values = read_values(cls, document, (), PlanReader(folder))
         except Mismatch as error:

@@ -123,3 +123,14 @@ def parse_toml(text: str, what: str) -> dict[str, Any]:
         raise PlanError("plan.not-toml", subject=what, reason=error) from None
     except (RecursionError, ValueError):  # nested too deeply, or a number of too many digits
         raise PlanError("plan.toml-too-deep", subject=what) from None
+
+
+def read_document(path: Path) -> dict[str, Any]:
+    """Read the contents of a plan file."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise PlanError("plan.not-readable", file=str(path), reason=error.strerror) from None
+    except UnicodeDecodeError:
+        raise PlanError("plan.not-utf-8", file=str(path)) from None
+    return parse_toml(text, f"Plan {str(path)!r}")
