@@ -6,6 +6,7 @@ counts crowds (:mod:`shoal.risk.linked_facts`). It serves files that somebody ca
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,13 +18,19 @@ import numpy.typing as npt
 from shoal.audit.find_links import find_links, is_row_key, is_unique, list_tables
 from shoal.audit.inputs import DEFAULT_CROWD_SIZE
 from shoal.errors import PlanError, TableError
-from shoal.formatting import number
+from shoal.formatting import format_parameters, number
+from shoal.io.engines import open_engine
 from shoal.io.engines.base import UTC, Source
 from shoal.io.formats.csv_dialect import CsvFormat
+from shoal.io.publish import sha256_of
+from shoal.pipeline.linked import released_table, verify_files
 from shoal.plan.coerce import ColumnsLike, EngineLike, as_engine, as_names
+from shoal.plan.linked import LinkedPlan
 from shoal.render import Displayable, Grid, Summary
+from shoal.results.linked_certificate import CERTIFICATE
 from shoal.risk.linked_facts import (
     count_disclosed,
+    count_fact_sets,
     crowds_by_all,
     crowds_by_childless_rows,
     crowds_by_counts,
@@ -35,8 +42,10 @@ from shoal.risk.linked_facts import (
     crowds_by_value,
     is_offset,
 )
+from shoal.table.linked_rows import MAX_ROW_SETS
 from shoal.table.linked_tables import Link, LinkedPeople, require_tree, resolve_links
 from shoal.utility.coded_tables import open_tables, source_of
+from shoal.verification.linked import LinkedVerdict
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -156,6 +165,10 @@ class LinkedAudit(Displayable):
         The number of people in a crowd with one sensitive value in common, by table and column.
     warnings
         Further findings, as sentences.
+    models
+        Verdicts of the models of a plan, if there is one.
+    changed
+        Files of a release that differ from its certificate.
     """
 
     people: int
@@ -166,11 +179,14 @@ class LinkedAudit(Displayable):
     columns: tuple[CrowdFigures, ...]
     disclosed: Mapping[str, int]
     warnings: tuple[str, ...]
+    models: tuple[LinkedVerdict, ...] = ()
+    changed: tuple[str, ...] = ()
 
     @property
     def holds(self) -> bool:
-        """Return whether all required crowds have k people."""
-        return all(not part.below for part in self.crowds if part.required)
+        """Return whether all required crowds have k people, and models hold."""
+        crowds = all(not part.below for part in self.crowds if part.required)
+        return crowds and all(verdict.holds for verdict in self.models) and not self.changed
 
     def named(self, knows: str) -> CrowdFigures:
         """Return the figures of a kind of knowledge."""
@@ -188,6 +204,8 @@ class LinkedAudit(Displayable):
             "columns": [part.to_dict() for part in self.columns],
             "disclosed": dict(self.disclosed),
             "warnings": list(self.warnings),
+            **({"models": [verdict.to_dict() for verdict in self.models]} if self.models else {}),
+            **({"changed": list(self.changed)} if self.changed else {}),
         }
 
     def summary(self) -> Summary:
@@ -205,9 +223,20 @@ class LinkedAudit(Displayable):
         if self.disclosed:
             rows = list(self.disclosed.items())
             grids.append(Grid("People in a crowd with one value in common", ("column", "people"), rows))
+        if self.models:
+            verdicts = [
+                (one.name, format_parameters(one.effective), "yes" if one.holds else "no") for one in self.models
+            ]
+            grids.append(Grid("Models on the required crowds", ("model", "reached", "holds"), verdicts))
         figures = (("people", self.people), ("tables", len(self.tables)))
         verdict = "hold" if self.holds else "do not hold"
-        sentences = (f"The required crowds of {self.k} people {verdict}.", *map(str, self.tables), *self.warnings)
+        changed = (f"File {name} differs from the certificate." for name in self.changed)
+        sentences = (
+            f"The required crowds of {self.k} people {verdict}.",
+            *changed,
+            *map(str, self.tables),
+            *self.warnings,
+        )
         return Summary("Linked tables", figures, sentences, grids)
 
 
@@ -288,6 +317,44 @@ def audit_linked(
     return _count(linked, described, k, knowledge or Knowledge(), warnings)
 
 
+def check_release(folder: Path | str, plan: LinkedPlan) -> LinkedAudit:
+    """Check a release of linked tables from its files alone.
+
+    Roles, keys and models are those of the plan; the source of the plan is not read. Files that differ from the
+    certificate beside them are named.
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise TableError("linked.folder-not-found")
+    files = []
+    for table in (plan.root, *plan.children):
+        found = [path for form in ("csv", "parquet") if (path := folder / f"{table.name}.{form}").is_file()]
+        if len(found) != 1:
+            raise TableError("linked.released-file-not-found", table=table.name, found=len(found))
+        files.append(released_table(plan, table, found[0]))
+    with open_engine(plan.engine) as engine:
+        check = verify_files(engine, files, plan.demands, plan.scenario.facts)
+    described = [AuditedTable(file.name, check.rows[file.name], file.parent, file.on, file.known, ()) for file in files]
+    audit = _count(check.linked, tuple(described), plan.k, Knowledge(plan.scenario.facts), [])
+    changed, warnings = _compare_digests(folder, {file.file.path.name: file.file.path for file in files})
+    return replace(audit, models=check.verdicts, changed=changed, warnings=(*audit.warnings, *warnings))
+
+
+def _compare_digests(folder: Path, files: Mapping[str, Path]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the files that differ from the certificate, and warnings."""
+    try:
+        listed = json.loads((folder / CERTIFICATE).read_bytes())["tables"]
+        digests = {str(table["file"]): str(table["sha256"]) for table in listed}
+    except FileNotFoundError:
+        return (), ("There is no certificate in the folder.",)
+    except (OSError, ValueError, LookupError, TypeError):
+        return (CERTIFICATE,), ("The certificate cannot be read.",)
+    changed = [name for name, path in files.items() if digests.get(name) != sha256_of(path)]
+    strays = sorted(entry.name for entry in folder.iterdir() if entry.name not in {*files, CERTIFICATE})
+    warnings = [f"{number(len(strays))} further files in the folder are not part of the release."] if strays else []
+    return tuple(changed), tuple(warnings)
+
+
 def _parse_link(text: str, tables: Mapping[str, pa.Table]) -> Link:
     """Parse ``child:column`` or ``child:column=parent.key``."""
     table, _, rest = text.rpartition(":")
@@ -339,6 +406,8 @@ def _count(
     for facts in range(1, MAX_FACTS + 1):
         required = facts <= knows.facts
         try:
+            if not required and count_fact_sets(linked, facts) > MAX_ROW_SETS:
+                raise PlanError("linked.too-many-fact-sets", facts=facts)
             size = crowds_by_facts(linked, facts)
         except PlanError:
             if required:

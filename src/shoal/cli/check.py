@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shoal.cli.linked import Ignored, Knows, Links, Root, Tables, audit_files, show_audit
+from shoal.cli.linked import Ignored, Knows, Links, Root, Tables, audit_files, check_files, show_audit
 from shoal.cli.options import TABLES, EngineName, Master, settings_of
 from shoal.formatting import format_value
 
 if TYPE_CHECKING:
+    from shoal.audit.linked import LinkedAudit
     from shoal.schema import Categories
 
 
@@ -82,6 +83,7 @@ def check(
     Example:  shoal check released.csv -q age,country,zip -s condition -m "k-anonymity k=4" -m "p-sensitive p=2"
               shoal check released.csv --plan plan.toml
               shoal check --root person.csv --link visit.csv:person_id --knows facts=2 -m "k-anonymity k=5"
+              shoal check --tables release/ --plan plan.toml
     """
     from shoal.api import functions
     from shoal.cli.console import folded_line, output, print_grid, progress, safe
@@ -91,7 +93,12 @@ def check(
     from shoal.schema import Column, Role
     from shoal.verification.check import verdict_grid
 
-    audit = audit_files(table, root, link, tables, knows, ignore, names_of(sensitive), model, missing)
+    if tables is not None and plan is not None:
+        if table or root or link or knows or ignore or sensitive or model or quasi_identifiers or categories:
+            raise PlanError("linked.plan-and-options")
+        audit: LinkedAudit | None = check_files(tables, plan)
+    else:
+        audit = audit_files(table, root, link, tables, knows, ignore, names_of(sensitive), model, missing)
     if audit is not None:
         show_audit(audit, as_json)
         raise typer.Exit(0 if audit.holds else 1)

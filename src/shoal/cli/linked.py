@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -83,6 +83,51 @@ def audit_files(
         ignore=list(ignored or ()),
         missing=list(missing or ()),
     )
+
+
+def check_files(folder: Path, plan: Path) -> LinkedAudit:
+    """Check a release of linked tables against its plan."""
+    from shoal.audit.linked import check_release
+    from shoal.plan.linked import LinkedPlan
+
+    return check_release(folder, LinkedPlan.read(plan))
+
+
+def release_files(
+    plan: Path, changes: Sequence[str], overwrite: bool, options: Mapping[str, object], as_json: bool, quiet: bool
+) -> None:
+    """Release the linked tables of a plan; ``options`` are those not served."""
+    from shoal.cli.console import output, print_grid, progress, safe
+    from shoal.errors import PlanError
+    from shoal.formatting import counted, number, percent
+    from shoal.pipeline.linked import release_linked
+    from shoal.plan.linked import LinkedPlan
+    from shoal.render import Grid
+
+    for name, given in options.items():
+        if given:
+            raise PlanError("linked.option-not-served", option=name)
+    loaded = LinkedPlan.read(plan, changes)
+    with progress(quiet or as_json) as show:
+        result = release_linked(loaded, overwrite=True if overwrite else None, progress=show)
+    answer = result.to_dict()
+    if as_json:
+        print(json.dumps(answer))
+        return
+    people, crowds = answer["people"], answer["smallest_crowd"]
+    output.print(
+        f"[bold]Released[/] {counted(len(answer['tables']), 'table')} of {number(people['released'])} of "
+        f"{number(people['source'])} people."
+    )
+    rows = [(table["name"], table["rows"], table["released"], percent(table["loss"])) for table in answer["tables"]]
+    print_grid(Grid("Tables", ("table", "rows", "released", "loss"), rows))
+    phrases = {key: "the root" if key == "root" else f"the root and {counted(int(key), 'fact')}" for key in crowds}
+    known = [(phrases[key], size) for key, size in crowds.items()]
+    print_grid(Grid("Smallest crowds of people", ("known", "people"), known))
+    figures = answer["certificate"]["beyond"].items()
+    beyond = [(name.replace("_", " "), "not counted" if size is None else size) for name, size in figures]
+    print_grid(Grid(f"Beyond the promise: people in a crowd below {loaded.k}", ("known", "people"), beyond))
+    output.print(f"Folder: {safe(str(result.path))}")
 
 
 def _split(link: str) -> tuple[Path, str]:

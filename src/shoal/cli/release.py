@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from shoal.cli.linked import release_files
 from shoal.cli.options import EngineName, Master, settings_of
 from shoal.formatting import format_parameters, format_value, number
 
@@ -75,6 +76,7 @@ def release(
     from shoal.errors import PlanError
     from shoal.formatting import counted
     from shoal.methods.patterns.anti_unification import PatternFacts
+    from shoal.plan.linked import has_tables
     from shoal.plan.plan import Plan
     from shoal.plan.variables import mask_values
     from shoal.results.certificate import partial_knowledge_sentence
@@ -82,6 +84,21 @@ def release(
     from shoal.risk.exposure import exposure_sentence
     from shoal.verification.check import verdict_grid
 
+    if has_tables(plan):
+        options = {
+            "--recoding": recoding,
+            "--previous": previous,
+            "--save-recoding": save_recoding,
+            "--internal-report": internal_report,
+            "--explain": explain,
+            "--sign": sign,
+            "--expect-head": expect_head,
+            "--log-json": log_json,
+            "--master": master,
+            "--engine": engine is not None and engine != "duckdb",
+        }
+        release_files(plan, changes or (), overwrite, options, as_json, quiet)
+        return
     loaded = Plan.read(plan, changes or ())
     loaded = replace(loaded, engine=settings_of(engine, master, loaded))
     if expect_head is not None:

@@ -155,6 +155,12 @@ def check_inputs(path: Path, inputs: Mapping[str, Iterable[Path]]) -> None:
     _check_not_input(release_paths(path), inputs)
 
 
+def check_folder_inputs(folder: Path, inputs: Mapping[str, Iterable[Path]]) -> None:
+    """Raise if a release to a folder would replace one of its inputs."""
+    _check_folder(folder.parent)
+    _check_not_input((folder,), inputs)
+
+
 def _check_not_input(targets: Sequence[Path], inputs: Mapping[str, Iterable[Path]]) -> None:
     for what, files in inputs.items():
         for file in files:

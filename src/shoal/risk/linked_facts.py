@@ -60,12 +60,13 @@ def crowds_by_facts(linked: LinkedPeople, facts: int, tables: Sequence[str] | No
 
 
 def fact_crowds(linked: LinkedPeople, facts: int, tables: Sequence[str] | None = None) -> Iterator[LinkedRowCrowds]:
-    """Yield all crowds of the root and one to ``facts`` rows, in parts."""
-    person, label = _facts_of(linked, tables)
+    """Yield all crowds of the root and one to ``facts`` rows, in parts.
+
+    Groups are those of :func:`number_facts`.
+    """
+    person, _, group = number_facts(linked, tables)
     if not len(person) or facts < 1:
         return
-    # crowds never cross root labels: a label of a fact includes the root's
-    group = number_rows([linked.root[person], label], len(person))
     groups = int(group.max()) + 1
     key, rows = different_keys(person * groups + group)
     owner, group = key // groups, key % groups
@@ -75,10 +76,36 @@ def fact_crowds(linked: LinkedPeople, facts: int, tables: Sequence[str] | None =
         order = np.lexsort((label_of.reshape(-1), inverse.reshape(-1)))
         chosen = label_of.reshape(-1)[order], inverse.reshape(-1)[order], np.minimum(rows[part][order], facts)
         singles = _crowds_of_single_facts(chosen[0], chosen[1], len(labels))
-        yield replace(singles, person=people[singles.person].astype(np.int32))
+        yield replace(singles, person=people[singles.person].astype(np.int32), group=labels[singles.group])
         if facts > 1:
             several = crowds_of_row_sets(*chosen, len(labels), facts)
-            yield replace(several, person=people[several.person].astype(np.int32))
+            yield replace(several, person=people[several.person].astype(np.int32), group=labels[several.group])
+
+
+def number_facts(linked: LinkedPeople, tables: Sequence[str] | None = None) -> tuple[Whole, Whole, Whole]:
+    """Return person, label and group of all facts.
+
+    Crowds never cross root labels: facts are in one group if their labels and those of the root are equal.
+    """
+    person, label = _facts_of(linked, tables)
+    return person, label, number_rows([linked.root[person], label], len(person))
+
+
+def count_fact_sets(linked: LinkedPeople, facts: int) -> int:
+    """Return how many sets of facts people have, counted person by person."""
+    rows = linked.counts.sum(axis=1).astype(np.float64)
+    sets = np.ones(len(rows))
+    for known in range(facts):
+        sets *= np.maximum(rows - known, 0) / (known + 1)
+    return int(sets.sum())
+
+
+def root_crowds(linked: LinkedPeople) -> LinkedRowCrowds:
+    """Return the crowds of the root table's known values."""
+    order = np.argsort(linked.root, kind="stable")
+    start = np.r_[0, np.cumsum(np.bincount(linked.root))]
+    none = np.zeros(0, np.int64)
+    return LinkedRowCrowds(start, order.astype(np.int32), none, none)
 
 
 def crowds_by_linked_facts(linked: LinkedPeople) -> Whole:
@@ -197,14 +224,9 @@ def is_offset(table: FactTable, column: str) -> bool:
 def count_disclosed(linked: LinkedPeople, sensitive: SensitiveValues, facts: int) -> int:
     """Count the people in crowds with one value in common."""
     disclosed = np.zeros(linked.people, np.bool_)
-    order = np.argsort(linked.root, kind="stable")
-    sizes = np.bincount(linked.root)
-    start = np.r_[0, np.cumsum(sizes)]
-    none = np.zeros(0, np.int64)
-    roots = LinkedRowCrowds(start, order.astype(np.int32), none, none)
     first = np.searchsorted(sensitive.person, np.arange(linked.people + 1))
     width = int(sensitive.value.max(initial=0)) + 1
-    for crowds in (roots, *fact_crowds(linked, facts)):
+    for crowds in (root_crowds(linked), *fact_crowds(linked, facts)):
         members = crowds.person.astype(np.int64)
         crowd = np.repeat(np.arange(crowds.count), np.diff(crowds.start))
         values = first[members + 1] - first[members]

@@ -29,6 +29,7 @@ from shoal.errors import PlanError, VerificationError
 from shoal.io.engines.base import Engine, Relation
 from shoal.runtime.lazy_dataclass import dataclass
 from shoal.runtime.search_allowance import Stopwatch
+from shoal.schema import Domain
 from shoal.schema.people import People, ValueSets
 from shoal.schema.spelling import fold
 from shoal.table.frequency_set import FrequencySet
@@ -223,16 +224,21 @@ def people_of(frequencies: FrequencySet, position: int) -> People:
     for s, domain in enumerate(frequencies.domains):
         if s == position:
             continue
-        known = frequencies.secrets[:, s] >= 0
-        width = max(domain.size, 1)
-        key = different_keys(person[known] * width + frequencies.secrets[known, s])[0]
-        if domain.harmless is not None:  # a harmless value says nothing of a person who has a harmful one, too
-            harmful = np.zeros(count, np.bool_)
-            harmful[key[~domain.harmless[key % width]] // width] = True
-            key = key[~domain.harmless[key % width] | ~harmful[key // width]]
-        start = np.searchsorted(key // width, np.arange(count + 1)).astype(np.int64)
-        sets[domain.name] = ValueSets(start, (key % width).astype(np.int32))
+        sets[domain.name] = value_sets(person, frequencies.secrets[:, s], count, domain)
     return People(count, sets)
+
+
+def value_sets(person: npt.NDArray[np.int64], value: npt.NDArray[np.int32], people: int, domain: Domain) -> ValueSets:
+    """Collect the values of each person from rows; -1 is missing."""
+    known = value >= 0
+    width = max(domain.size, 1)
+    key = different_keys(person[known] * width + value[known])[0]
+    if domain.harmless is not None:  # a harmless value says nothing of a person who has a harmful one, too
+        harmful = np.zeros(people, np.bool_)
+        harmful[key[~domain.harmless[key % width]] // width] = True
+        key = key[~domain.harmless[key % width] | ~harmful[key // width]]
+    start = np.searchsorted(key // width, np.arange(people + 1)).astype(np.int64)
+    return ValueSets(start, (key % width).astype(np.int32))
 
 
 def with_people(frequencies: FrequencySet) -> FrequencySet:

@@ -93,7 +93,7 @@ class TableReader:
             raise TableError("table.no-rows")
         columns = []
         for name, position in zip(names, positions, strict=True):
-            dictionary, code = encode_column(_as_published(rows.column(f"c{position}")), name, position)
+            dictionary, code = encode_column(as_published(rows.column(f"c{position}")), name, position)
             columns.append(CodedColumn(name, (*dictionary.text, *((None,) if dictionary.missing else ())), code))
         return tuple(columns)
 
@@ -114,7 +114,7 @@ def open_tables(settings: EngineSettings | None, *tables: Any, form: CsvFormat |
         yield TableReader(engine, form)
 
 
-def _as_published(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def as_published(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return text in canonical form; other values stay unchanged.
 
     See :func:`shoal.schema.spelling.canonical`.

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -74,11 +74,11 @@ def evaluate_people(
             evaluations.append(None)
             continue
         if (whole := definition.whole(model)) is not None and known_rows == 1:
-            evaluations.append(_combine_verdicts(definition, model, [whole(Counter(map(len, groups)))]))
+            evaluations.append(combine_verdicts(definition, model, [whole(Counter(map(len, groups)))]))
             continue
-        evaluators = _make_evaluators(definition, model, present, source, schema, sensitive)
+        evaluators = make_evaluators(definition, model, present, source, schema, sensitive)
         evaluations.append(
-            _combine_verdicts(definition, model, [evaluator(group) for evaluator in evaluators for group in groups])
+            combine_verdicts(definition, model, [evaluator(group) for evaluator in evaluators for group in groups])
         )
     return TableEvaluation(sum(sizes), *group_summary, tuple(evaluations))
 
@@ -97,7 +97,7 @@ def _evaluate_sizes(released: pa.Table, quasi: Sequence[int], person: int, model
         else:
             evaluator = definition.judge(model, None)
             found = [evaluator(size, ()) for size in people]
-        evaluations.append(_combine_verdicts(definition, model, found))
+        evaluations.append(combine_verdicts(definition, model, found))
     return TableEvaluation(rows, people.total(), min(people, default=0), tuple(evaluations))
 
 
@@ -138,7 +138,7 @@ def evaluate_column_sets_by_people(
     if definition is None:
         return None
     owner = [int(number) for number in released.column(f"c{person}").to_pylist()]
-    evaluators = _make_evaluators(definition, model, sorted(set(owner)), source, schema)
+    evaluators = make_evaluators(definition, model, sorted(set(owner)), source, schema)
     verdicts: list[Verdict] = []
     min_people = len(set(owner))
     positions, max_known = known_columns(part, released_rows.names)
@@ -155,12 +155,12 @@ def evaluate_column_sets_by_people(
             for group in groups:
                 verdicts += (evaluator(sorted(group)) for evaluator in evaluators)
         verdicts = list(dict.fromkeys(verdicts))
-    evaluation = _combine_verdicts(definition, model, verdicts)
+    evaluation = combine_verdicts(definition, model, verdicts)
     holds = evaluation.holds and min_people >= getattr(model, "k", 1)
     return ModelEvaluation(holds, {**evaluation.effective, PEOPLE_PER_PERSON: min_people})
 
 
-def _make_evaluators(
+def make_evaluators(
     definition: Definition,
     model: Any,
     present: Sequence[int],
@@ -196,7 +196,10 @@ def _evaluate_group(evaluator: PeopleEvaluator, values_of: Mapping[int, Values],
 
 
 def _values(people: Sequence[Any], column: SensitiveColumn, cells: pa.ChunkedArray) -> Mapping[int, Values]:
-    """Return the known values of every person, over all rows of the source."""
+    """Return the known values of every person, over all rows of the source.
+
+    People without a row have none.
+    """
     found: dict[int, set[int]] = {}
     for person, value in zip(people, column.numbers(cells), strict=True):
         own = found.setdefault(int(person), set())
@@ -204,10 +207,12 @@ def _values(people: Sequence[Any], column: SensitiveColumn, cells: pa.ChunkedArr
             own.add(value)
     harmless = is_harmless(column)
     harmful = {person: frozenset(value for value in values if not harmless(value)) for person, values in found.items()}
-    return {person: harmful[person] or frozenset(values) for person, values in found.items()}
+    known = {person: harmful[person] or frozenset(values) for person, values in found.items()}
+    return defaultdict(frozenset, known)
 
 
-def _combine_verdicts(definition: Definition, model: Any, found: Sequence[Verdict]) -> ModelEvaluation:
+def combine_verdicts(definition: Definition, model: Any, found: Sequence[Verdict]) -> ModelEvaluation:
+    """Combine the verdicts on groups: all must hold, and the worst figures count."""
     effective = {
         figure.parameter: figure.worst(figures[index] for _, figures in found)
         for index, figure in enumerate(definition.figures(model))

@@ -186,6 +186,28 @@ def count_rows_up_to(
         raise VerificationError("verification.not-readable-again", reader=written.reader) from None
 
 
+def read_cells(written: WrittenTable, names: Sequence[str], quasi: Sequence[str]) -> list[list[Any]]:
+    """Read the cells of some columns of a written table, row by row.
+
+    Those of ``quasi`` are in canonical form. Cells are texts, or numbers of a format that has them.
+    """
+    import pyarrow as pa
+
+    positions = [written.columns.index(name) for name in names]
+    cells: list[list[Any]] = [[] for _ in names]
+    try:
+        for batch in _batches(written, positions):
+            for name, column, own in zip(names, batch, cells, strict=True):
+                encoded = _comparable(column, name in quasi).dictionary_encode()
+                values = [*encoded.dictionary.to_pylist(), None]
+                own += [values[index] for index in encoded.indices.fill_null(len(values) - 1).to_pylist()]
+    except (csv.Error, UnicodeError, pa.ArrowException):  # their messages may quote data
+        raise VerificationError("verification.not-readable-again", reader=written.reader) from None
+    if not cells[0]:
+        raise VerificationError("verification.no-rows")
+    return cells
+
+
 def have_same_rows(one: IndependentTable, other: IndependentTable, names: Sequence[str]) -> bool:
     """Return whether two tables have the same rows, as often, in some columns."""
     import pyarrow as pa

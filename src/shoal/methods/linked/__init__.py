@@ -1,0 +1,1 @@
+"""Recoding of linked tables: root groups, levels of facts, left-out facts."""
