@@ -1,4 +1,4 @@
-"""Release random tiny databases of linked tables, and compare by brute force.
+"""Release random tiny databases, and compare by brute force.
 
     python -m tools.linked_cases --cases 2000 --seed 1
 
@@ -32,16 +32,16 @@ def run_case(folder: Path, seed: int) -> str:
         release_linked(plan)
     except InfeasibleError as error:
         return error.code
-    people = compare(folder / "release", plan, k, facts, sensitive, must_hold=True)
+    people = compare(folder / "release", plan, k, facts, sensitive, required=True)
     return "released with facts" if any(person["facts"] for person in people) else "released"
 
 
-def compare(folder, plan, k, facts, sensitive, *, must_hold=False):
+def compare(folder, plan, k, facts, sensitive, *, required=False):
     """Compare the check of a folder with the enumeration."""
     people = read_people(folder)
     holds = promise_holds(people, facts, k, 2 if sensitive else 1)
     checked = check_release(folder, plan)
-    assert not must_hold or holds, "a release breaks its promise"
+    assert not required or holds, "a release breaks its promise"
     assert checked.holds == holds, "the check differs from the enumeration"
     crowds = {part.kind: part.smallest for part in checked.crowds}
     assert crowds["root"] == smallest_crowd(people, 0)

@@ -23,7 +23,7 @@ NESTED = st.lists(
 
 
 def tables_of(people):
-    """Return people with facts of one table, coded, their root groups and labels."""
+    """Return people with facts of one table, coded, and their root groups."""
     person = np.asarray([number for number, (_, facts) in enumerate(people) for _ in facts], np.int64)
     codes = np.asarray([fact for _, facts in people for fact in facts], np.int32)
     ladder = Widths((2,)).bind(["0", "1", "2", "3"], False)
@@ -99,7 +99,7 @@ def test_no_known_set_is_rare_and_no_row_lacks_its_parent(people, k, facts, seed
 
 
 def test_a_fact_that_went_for_nothing_is_put_back():
-    """One person loses a fact by lot, and the pair is gone: the others' facts stay."""
+    """One person loses a fact, and the pair is gone: other facts stay."""
     tables, root = tables_of([(0, [0, 1]), (0, [0]), (0, [1]), (0, [0]), (0, [1])])
     label = tables.labels(((0,),))
     lot = np.arange(len(label))

@@ -203,8 +203,9 @@ class LinkedPlan(Validated):
         if len(self.scenarios) != 1:
             raise PlanError("linked.not-one-scenario", found=len(self.scenarios))
         for model in self.scenario.demands(self.models):
-            if isinstance(model, PartialKnowledge | InScenario) or model.requires_people or not model.supports_people:
-                raise PlanError("linked.model-not-possible", model=model.name)
+            partial = isinstance(model, PartialKnowledge | InScenario)
+            if partial or model.requires_people or not model.supports_people or model.of_table:
+                raise PlanError("linked.model-not-served", model=model.name)
             if isinstance(model, SensitiveModel):
                 self.columns_of(model)
         if size_of_groups(self.demands, None) is None:
