@@ -1,4 +1,4 @@
-"""Releases of linked tables: brute force, bad input, files and certificate."""
+"""Releases of linked tables: brute force, bad input, certificate."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def shoal(monkeypatch, capsys, tmp_path):
 
 @pytest.fixture
 def database(tmp_path):
-    """Return the plan of a database of 60 people who can be released."""
+    """Return the plan of a database of 60 people."""
     draws = random.Random(5)
     plan = write_database(tmp_path, draws, k=3, facts=2, sensitive=False)
     rows = {
@@ -197,7 +197,7 @@ def test_a_key_of_another_type_is_refused(database, tmp_path):
     assert caught.value.code == "linked.key-types-differ"
 
 
-def test_what_cannot_be_met_is_said_with_the_best(database, tmp_path):
+def test_infeasible_plans_name_the_least_share(database, tmp_path):
     plan = LinkedPlan.read(tmp_path / "plan.toml", ("suppression=0.0",))
     write_rows(tmp_path / "drug.csv", HEADERS["drug"], [("p7", "B1"), ("p8", "B2")])
     with pytest.raises(InfeasibleError) as caught:
@@ -235,7 +235,7 @@ def test_a_fault_of_the_search_publishes_nothing(database, tmp_path, monkeypatch
 
 
 def test_a_fault_of_the_models_publishes_nothing(database, tmp_path, monkeypatch):
-    """If the crowds were counted wrongly, the independent verification would differ."""
+    """The independent verification differs from wrongly counted crowds."""
     monkeypatch.setattr(verification, "crowds_by_facts", lambda linked, facts: linked.root + 99)
     with pytest.raises(VerificationError) as caught:
         release_linked(database)

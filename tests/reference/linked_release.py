@@ -91,20 +91,20 @@ def thin_slowly(
 
     ``people`` have labels with their number, at most two; ``lots`` decide ties.
     """
-    kept = {person: dict(labels) for person, labels in people.items()}
+    remaining = {person: dict(labels) for person, labels in people.items()}
 
     def support(group, known):
         if known in banned:
             return -1
         needed = Counter(known)
-        return sum(all(kept[one].get(label, 0) >= n for label, n in needed.items()) for one in group)
+        return sum(all(remaining[one].get(label, 0) >= n for label, n in needed.items()) for one in group)
 
     for group in groups:
         changed = True
         while changed:
             changed = False
             for person in group:
-                own = kept[person]
+                own = remaining[person]
                 while True:
                     for label in sorted(own):
                         if support(group, (label,)) < k:
@@ -125,4 +125,4 @@ def thin_slowly(
                     best = min(chosen, key=lambda one: (-rare[one], support(group, (one,)), lots[person, one]))
                     del own[best]
                     changed = True
-    return kept
+    return remaining

@@ -64,7 +64,7 @@ def test_a_plan_survives_writing_and_reading():
     assert plan.k == 3
 
 
-def test_published_columns_are_keys_that_link_and_roles_that_are_published():
+def test_published_columns_are_linking_keys_and_published_roles():
     plan = LinkedPlan.from_dict(WHOLE)
     assert [plan.published(table) for table in plan.tables] == [
         ("id", "age"),

@@ -1,4 +1,4 @@
-"""Leaving out facts agrees with a slow twin, and the promise holds after it."""
+"""Leaving out facts agrees with a slow twin and keeps the promise."""
 
 from __future__ import annotations
 
@@ -66,20 +66,20 @@ def test_the_kernel_leaves_out_what_its_twin_does(people, k, facts, seed):
     alive = leave_out(tables, root, label, k, facts, lot)
     groups = [np.flatnonzero(root == group).tolist() for group in range(root.max() + 1)]
     entries = make_entries(tables, root, label, np.ones(len(label), np.bool_), k, lot)
-    place = {(int(tables.person[row]), int(label[row])): int(lot[row]) for row in entries.order[::-1]}
+    lots = {(int(tables.person[row]), int(label[row])): int(lot[row]) for row in entries.order[::-1]}
     own = {
         person: {
             one: min(count, 2)
             for one, count in Counter(label[tables.person == person].tolist()).items()
-            if (person, one) in place
+            if (person, one) in lots
         }
         for person in range(tables.people)
     }
-    expected = thin_slowly(groups, own, place, k, facts)
+    expected = thin_slowly(groups, own, lots, k, facts)
     # what the kernel leaves may be thinned again: labels that became rare have no entry then
     for person in range(tables.people):
-        kept = Counter(label[alive & (tables.person == person)].tolist())
-        assert {one: min(count, 2) for one, count in kept.items()} == (
+        remaining_labels = Counter(label[alive & (tables.person == person)].tolist())
+        assert {one: min(count, 2) for one, count in remaining_labels.items()} == (
             expected[person] if facts > 1 else {one: own[person][one] for one in expected[person]}
         )
 
@@ -139,7 +139,7 @@ def test_a_parent_that_always_has_a_child_goes_with_its_last_one():
     assert tables.close(alive).tolist() == [False, True, True, False, True, True]
 
 
-def test_a_parent_may_lack_children_where_others_do():
+def test_a_parent_without_children_stays_among_others():
     tables, _ = nested_tables([(0, [(0, [0]), (1, [])]), (0, [(0, [0])])])
     assert tables.always_with == ()
     alive = np.ones(5, np.bool_)

@@ -27,7 +27,7 @@ from shoal.io.engines.base import Engine, Relation, Source, require_columns, req
 from shoal.io.formats.csv_dialect import RELEASED
 from shoal.io.publish import check_folder_inputs, publish, sha256_of, size_of, staging
 from shoal.methods.linked.search import Candidate, LevelSearch, RootGroups, measure, root_sizes
-from shoal.methods.linked.suppress import TooManyLabels, leave_out, put_back
+from shoal.methods.linked.suppress import LabelLimitExceeded, leave_out, put_back
 from shoal.models import KAnonymity, Model
 from shoal.models.base import SensitiveModel
 from shoal.pipeline.decide import StepTimer, decide
@@ -111,7 +111,7 @@ class _RootRelease:
 
 @dataclass(frozen=True)
 class _Decision:
-    """What is released: root, levels and remaining rows."""
+    """The decision on a release: root, levels and remaining rows."""
 
     root: _RootRelease
     candidate: Candidate
@@ -320,9 +320,9 @@ def _leave_out(plan: LinkedPlan, read: _Read, root: _RootRelease, candidate: Can
     facts, k = plan.scenario.facts, plan.k
     try:
         alive = leave_out(tables, group, label, k, facts, lots, failing)
-    except TooManyLabels:
+    except LabelLimitExceeded:
         return None
-    if values and not asker.roots_hold(alive):
+    if values and not asker.check_roots(alive):
         return None
     if not values:
         alive = put_back(tables, group, label, k, facts, lots, alive)
@@ -351,12 +351,12 @@ class _Asker:
         number[self.people] = np.arange(len(self.people))
         remaining = np.zeros(len(self.inside), np.bool_)
         remaining[self.inside] = alive
-        kept = {self.plan.root.name: np.isin(np.arange(self.read.coded.people), self.people)}
+        selected = {self.plan.root.name: np.isin(np.arange(self.read.coded.people), self.people)}
         for position, table in enumerate(self.plan.children):
             start = self.read.coded.start
-            kept[table.name] = remaining[start[position] : start[position + 1]]
+            selected[table.name] = remaining[start[position] : start[position + 1]]
         sensitive = [
-            replace(part, person=number[part.person[kept[name]]], value=part.value[kept[name]])
+            replace(part, person=number[part.person[selected[name]]], value=part.value[selected[name]])
             for name, parts in self.read.sensitive.items()
             for part in parts
         ]
@@ -364,14 +364,14 @@ class _Asker:
         return CrowdJudge(len(self.people), sensitive, self.models), LinkedPeople("", self.group, (facts,))
 
     def failing(self, alive: Flags) -> Whole:
-        """Return the sets of facts whose crowd does not meet the models."""
+        """Return the sets of facts with a crowd that fails a model."""
         judge, linked = self._judge(alive)
         return judge.failing_sets(linked, self.plan.scenario.facts)
 
-    def roots_hold(self, alive: Flags) -> bool:
+    def check_roots(self, alive: Flags) -> bool:
         """Return whether the root labels alone meet the models."""
         judge, linked = self._judge(alive)
-        return judge.roots_hold(linked)
+        return judge.check_roots(linked)
 
 
 # -- writing and verifying -----------------------------------------------------------------------------------------
@@ -385,23 +385,23 @@ def _write(
     folder.mkdir()
     people = np.flatnonzero(decision.root.groups.group >= 0)
     names: dict[str, Sequence[str]] = {}
-    kept: dict[str, Whole] = {plan.root.name: people}
+    selected: dict[str, Whole] = {plan.root.name: people}
     for number, child in enumerate(plan.children):
         start = read.coded.start
-        kept[child.name] = np.flatnonzero(decision.alive[start[number] : start[number + 1]])
+        selected[child.name] = np.flatnonzero(decision.alive[start[number] : start[number + 1]])
     files = []
     for table in (plan.root, *plan.children):
-        columns = _released_columns(plan, read, decision, table, kept[table.name])
+        columns = _released_columns(plan, read, decision, table, selected[table.name])
         if table.key is not None:
-            keys = read.tables[table.name].column(table.key).take(kept[table.name])
+            keys = read.tables[table.name].column(table.key).take(selected[table.name])
             made = _pseudonyms(keys, f"{table.name}.{table.key}", key)
             whole = np.empty(read.tables[table.name].num_rows, object)
-            whole[kept[table.name]] = made
+            whole[selected[table.name]] = made
             names[table.name] = whole  # type: ignore[assignment]
             columns[table.key] = made
         if table.parent is not None:
             position = [child.name for child in plan.children].index(table.name)
-            above = read.coded.tables[position].parent_row[kept[table.name]]
+            above = read.coded.tables[position].parent_row[selected[table.name]]
             columns[str(table.on)] = [names[table.parent][row] for row in above]
         published = plan.published(table)
         path = folder / f"{table.name}.{plan.output.format}"

@@ -88,10 +88,10 @@ def count_beyond(check: LinkedCheck, k: int, facts: int) -> dict[str, int | None
     """
     linked = check.linked
     nested = any(table.parent != linked.root_name for table in linked.tables)
-    few = {known: count_fact_sets(linked, known) <= MAX_SETS_BEYOND for known in (facts + 1, 2)}
-    found: dict[str, Any] = {f"facts_{facts + 1}": crowds_by_facts(linked, facts + 1) if few[facts + 1] else None}
+    countable = {known: count_fact_sets(linked, known) <= MAX_SETS_BEYOND for known in (facts + 1, 2)}
+    found: dict[str, Any] = {f"facts_{facts + 1}": crowds_by_facts(linked, facts + 1) if countable[facts + 1] else None}
     if nested:
-        found["two_facts_with_structure"] = crowds_by_linked_facts(linked) if few[2] else None
+        found["two_facts_with_structure"] = crowds_by_linked_facts(linked) if countable[2] else None
     found |= {"counts": crowds_by_counts(linked), "all": crowds_by_all(linked)}
     return {name: None if size is None else int(np.sum(size < k)) for name, size in found.items()}
 

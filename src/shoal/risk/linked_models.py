@@ -86,13 +86,13 @@ class CrowdJudge:
                 found[number].append(self.assess(model, crowds))
         return tuple(_merge(model, parts) for model, parts in zip(self.models, found, strict=True))
 
-    def roots_hold(self, linked: LinkedPeople) -> bool:
+    def check_roots(self, linked: LinkedPeople) -> bool:
         """Return whether the crowds of the root alone meet all models."""
         crowds = root_crowds(linked)
         return all(bool(self.assess(model, crowds).holds.all()) for model in self.models)
 
     def failing_sets(self, linked: LinkedPeople, facts: int) -> Whole:
-        """Return the sets of facts whose crowd does not meet a model.
+        """Return the sets of facts with a crowd that fails a model.
 
         int64 (sets, 3): the root label and one or two labels of facts; -1 for no second one.
         """

@@ -77,7 +77,7 @@ class CodedTables:
 
     @cached_property
     def start(self) -> Whole:
-        """Where the rows of each table begin in the sequence of all."""
+        """The first row of each table in the sequence of all."""
         return np.concatenate([[0], np.cumsum([table.rows for table in self.tables])]).astype(np.int64)
 
     @cached_property
@@ -141,9 +141,9 @@ class CodedTables:
                     alive[own] &= alive[self.parent[own]]
             for parent, child in self.always_with:
                 own = slice(self.start[child], self.start[child + 1])
-                kept = np.zeros(self.tables[parent].rows, np.bool_)
-                kept[self.tables[child].parent_row[alive[own]]] = True
-                alive[self.start[parent] : self.start[parent + 1]] &= kept
+                remaining = np.zeros(self.tables[parent].rows, np.bool_)
+                remaining[self.tables[child].parent_row[alive[own]]] = True
+                alive[self.start[parent] : self.start[parent + 1]] &= remaining
             if int(alive.sum()) == before:
                 return alive
 
@@ -156,9 +156,9 @@ class CodedTables:
         position: list[Whole] = []
         for table in self.tables:
             rows = np.flatnonzero(number[table.person] >= 0)
-            place = np.full(table.rows, -1, np.int64)
-            place[rows] = np.arange(len(rows))
-            position.append(place)
+            index = np.full(table.rows, -1, np.int64)
+            index[rows] = np.arange(len(rows))
+            position.append(index)
             above = (
                 number[table.parent_row[rows]] if table.parent < 0 else position[table.parent][table.parent_row[rows]]
             )

@@ -1,4 +1,4 @@
-"""Verify a release of linked tables from its files, by the models and again.
+"""Verify a release of linked tables from its files, twice.
 
 Everything is read from the files: root labels, facts, keys and sensitive values. The models are asked about the crowds
 (:mod:`shoal.risk.linked_models`), and the independent verification counts them again with code of its own
@@ -76,9 +76,9 @@ class LinkedCheck:
 def verify_linked(
     files: Sequence[ReleasedTable], tables: Mapping[str, pa.Table], models: Sequence[Model], facts: int
 ) -> LinkedCheck:
-    """Verify linked tables; ``tables`` are the same files as the engine reads them.
+    """Verify linked tables by the models, and again.
 
-    Raises if the two verifications differ.
+    ``tables`` are the same files as the engine reads them. Raises if the two verifications differ.
     """
     linked, sensitive = read_linked(files, tables)
     judged = CrowdJudge(linked.people, sensitive, models).judge(linked, facts)

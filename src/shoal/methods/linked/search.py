@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from shoal.methods.linked.suppress import TooManyLabels, leave_out
+from shoal.methods.linked.suppress import LabelLimitExceeded, leave_out
 from shoal.table.linked_coding import CodedTables, Levels
 
 Whole = npt.NDArray[np.int64]
@@ -113,7 +113,7 @@ class LevelSearch:
         lot = np.random.default_rng(self.seed).permutation(len(tables.person))
         try:
             alive = leave_out(tables, group, tables.labels(levels), self.k, self.facts, lot)
-        except TooManyLabels:
+        except LabelLimitExceeded:
             worst = (1.0,) * len(tables.tables)
             return Candidate(root, levels, float("inf"), worst, worst)
         loss, left_out = measure(tables, levels, alive)
@@ -139,8 +139,8 @@ def measure(
     """Return the loss and the share of left-out rows of each child table."""
     loss, left_out = [], []
     for number, (table, chosen) in enumerate(zip(tables.tables, levels, strict=True)):
-        kept = alive[tables.start[number] : tables.start[number + 1]]
-        share = float(kept.mean()) if len(kept) else 1.0
+        remaining = alive[tables.start[number] : tables.start[number + 1]]
+        share = float(remaining.mean()) if len(remaining) else 1.0
         costs = [float(cost[level]) for cost, level in zip(table.costs, chosen, strict=True)]
         loss.append(1 - share * (1 - float(np.mean(costs)) if costs else 1.0))
         left_out.append(1 - share)

@@ -25,7 +25,7 @@ MAX_LABELS = 8000
 """Largest number of labels of a root group of which pairs are counted."""
 
 
-class TooManyLabels(Exception):
+class LabelLimitExceeded(Exception):
     """A root group has more labels than pairs can be counted of."""
 
 
@@ -81,24 +81,24 @@ def make_entries(tables: CodedTables, root: Whole, label: Whole, alive: Flags, k
     key, support = different_keys(root[pair // max(labels, 1)] * labels + pair % max(labels, 1))
     key = key[support >= k]
     of_row = root[tables.person[rows]] * labels + label[rows]
-    place = np.searchsorted(key, of_row)
-    known = place < len(key)
-    known[known] = key[place[known]] == of_row[known]
-    rows, place = rows[known], place[known]
+    index = np.searchsorted(key, of_row)
+    known = index < len(key)
+    known[known] = key[index[known]] == of_row[known]
+    rows, index = rows[known], index[known]
     width = np.bincount(key // max(labels, 1), minlength=groups).astype(np.int64)
     first = np.concatenate([[0], np.cumsum(width)])[:-1]
     people = np.argsort(root, kind="stable")
     position = np.empty(len(root), np.int64)
     position[people] = np.arange(len(root))
     person = position[tables.person[rows]]
-    order = np.lexsort((lot[rows], place, person))
-    rows, place, person = rows[order], place[order], person[order]
+    order = np.lexsort((lot[rows], index, person))
+    rows, index, person = rows[order], index[order], person[order]
     fresh = np.ones(len(rows), np.bool_)
-    fresh[1:] = (person[1:] != person[:-1]) | (place[1:] != place[:-1])
+    fresh[1:] = (person[1:] != person[:-1]) | (index[1:] != index[:-1])
     row_entry = np.full(len(label), -1, np.int64)
     row_entry[rows] = np.cumsum(fresh) - 1
     entry = np.searchsorted(person[fresh], np.arange(len(root) + 1)).astype(np.int64)
-    local = place[fresh] - first[root[people[person[fresh]]]]
+    local = index[fresh] - first[root[people[person[fresh]]]]
     group = np.searchsorted(root[people], np.arange(groups + 1)).astype(np.int64)
     return Entries(group, entry, local, width, row_entry, rows, key, labels)
 
@@ -126,13 +126,13 @@ def leave_out(
     while True:
         entries = make_entries(tables, root, label, alive, k, lot)
         if facts > 1 and int(entries.width.max(initial=0)) > MAX_LABELS:
-            raise TooManyLabels
+            raise LabelLimitExceeded
         keep = np.minimum(entries.count(alive), 2).astype(np.int8)
         local, start = _banned_by_group(banned, entries)
         lots = np.zeros(len(keep), np.int64)
         lots[entries.row_entry[entries.order[::-1]]] = lot[entries.order[::-1]]
         thin(entries.group, entries.entry, entries.label, keep, lots, entries.width, local, start, k, facts)
-        remains = tables.close(alive & _kept_rows(entries, keep, facts))
+        remains = tables.close(alive & _remaining_rows(entries, keep, facts))
         if (remains == alive).all():
             more = banned[:0] if failing is None else failing(alive)
             if not len(more):
@@ -141,17 +141,19 @@ def leave_out(
         alive = remains
 
 
-def _kept_rows(entries: Entries, keep: npt.NDArray[np.int8], facts: int) -> Flags:
-    """Return the rows of kept labels; of a label kept once, the first row."""
-    kept = np.zeros(len(entries.row_entry), np.bool_)
-    place = entries.row_entry[entries.order]
-    first = np.ones(len(place), np.bool_)
-    first[1:] = place[1:] != place[:-1]
-    rows = np.bincount(place, minlength=len(keep))
+def _remaining_rows(entries: Entries, keep: npt.NDArray[np.int8], facts: int) -> Flags:
+    """Return the rows of remaining labels.
+
+    Of a label that remains once, the first row stays."""
+    remaining = np.zeros(len(entries.row_entry), np.bool_)
+    index = entries.row_entry[entries.order]
+    first = np.ones(len(index), np.bool_)
+    first[1:] = index[1:] != index[:-1]
+    rows = np.bincount(index, minlength=len(keep))
     # one row of a label that there are several of: the second was left out
     once = (keep == 1) & (rows > 1) & (facts > 1)
-    kept[entries.order] = (keep[place] > 0) & (first | ~once[place])
-    return kept
+    remaining[entries.order] = (keep[index] > 0) & (first | ~once[index])
+    return remaining
 
 
 def _banned_by_group(banned: BannedSets, entries: Entries) -> tuple[Whole, Whole]:
@@ -160,23 +162,23 @@ def _banned_by_group(banned: BannedSets, entries: Entries) -> tuple[Whole, Whole
     first = np.concatenate([[0], np.cumsum(entries.width)])[:-1]
     found = []
     for group, one, two in banned.tolist():
-        places = []
+        positions = []
         for label in (one, two):
             key = group * entries.labels + label
-            place = int(np.searchsorted(entries.key, key)) if label >= 0 else -1
+            index = int(np.searchsorted(entries.key, key)) if label >= 0 else -1
             if label < 0:
-                places.append(-1)
-            elif place < len(entries.key) and entries.key[place] == key:
-                places.append(place - int(first[group]))
-        if len(places) == 2:
-            found.append((group, *places))
+                positions.append(-1)
+            elif index < len(entries.key) and entries.key[index] == key:
+                positions.append(index - int(first[group]))
+        if len(positions) == 2:
+            found.append((group, *positions))
     made = np.asarray(sorted(found), np.int64).reshape(-1, 3)
     start = np.searchsorted(made[:, 0], np.arange(groups + 1)).astype(np.int64)
     return np.ascontiguousarray(made[:, 1:]), start
 
 
 def put_back(tables: CodedTables, root: Whole, label: Whole, k: int, facts: int, lot: Whole, alive: Flags) -> Flags:
-    """Put back rows whose sets of facts have k people then.
+    """Put back rows if their sets of facts have k people then.
 
     Rows that always have children stay out: they would lack them.
     """

@@ -109,7 +109,7 @@ def _read(
 ) -> tuple[list[int], list[list[int]], dict[str, tuple[Column, list[tuple[int, Any]]]], dict[str, int]]:
     """Read root labels, facts and sensitive values of people, and count rows."""
     labels: dict[tuple[Any, ...], int] = {}
-    place: dict[str, dict[str, tuple[int, int]]] = {}
+    located: dict[str, dict[str, tuple[int, int]]] = {}
     root: list[int] = []
     owned: list[list[int]] = []
     values: dict[str, tuple[Column, list[tuple[int, Any]]]] = {}
@@ -119,8 +119,8 @@ def _read(
         cells = dict(zip(names, read_cells(table.file, names, table.known), strict=True))
         count = rows[table.name] = len(cells[names[0]])
         known = list(zip(*(cells[name] for name in table.known), strict=True)) or [()] * count
-        above = place[table.parent] if table.parent is not None else {}
-        own = place.setdefault(table.name, {})
+        above = located[table.parent] if table.parent is not None else {}
+        own = located.setdefault(table.name, {})
         people: list[int] = []
         for row in range(count):
             if table.parent is None:

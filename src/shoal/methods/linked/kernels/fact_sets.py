@@ -1,7 +1,7 @@
 """Sets of one and two facts: leaving out facts of rare sets, putting back.
 
 People are sorted by root group. An entry is a person with a label, and the number of the person's facts with it, at
-most two: more say nothing to whoever knows two facts. Entries are sorted by person; labels are numbered within their
+widest two: more say nothing to whoever knows two facts. Entries are sorted by person; labels are numbered within their
 group. A set is one label, two labels, or one label twice. Its support is the number of people of the group who have it.
 
 A set is rare if its support is below k. Banned sets have a very low support, and stay rare.
@@ -61,7 +61,7 @@ def _thin_person(single, pairs, width, label, keep, lot, first, last, k):
     """Leave out facts of a person until no set is rare; return whether any.
 
     Labels of too few people go first, and second facts of a label that too few have twice. Then the label goes that is
-    in most rare pairs; of several, the rarer, then that of the lower lot.
+    in widest rare pairs; of several, the rarer, then that of the lower lot.
     """
     changed = False
     while True:
@@ -99,16 +99,16 @@ def thin(group, entry, label, keep, lot, width, banned, banned_start, k, facts):
     """Leave out facts until no set of a person is rare.
 
     group : int64 (groups + 1,), first person of each; entry : int64 (people + 1,), first entry of each
-    label : int64 (entries,); keep : int8 (entries,), facts that stay, changed in place; lot : int64 (entries,)
+    label : int64 (entries,); keep : int8 (entries,), facts that stay, changed in index; lot : int64 (entries,)
     width : int64 (groups,), labels of each group
     banned : int64 (sets, 2), labels of sets that must not remain, by group from ``banned_start``; the second label is
     -1 for a set of one
     """
-    most = 1
+    widest = 1
     for one in range(len(width)):
-        most = max(most, width[one])
-    single = np.zeros(most, np.int32)
-    pairs = np.zeros(most * most if facts > 1 else 1, np.int32)
+        widest = max(widest, width[one])
+    single = np.zeros(widest, np.int32)
+    pairs = np.zeros(widest * widest if facts > 1 else 1, np.int32)
     for one in range(len(width)):
         wide = width[one]
         single[:wide] = 0
@@ -118,9 +118,9 @@ def thin(group, entry, label, keep, lot, width, banned, banned_start, k, facts):
         if facts > 1:
             _count(single, pairs, wide, entry, label, keep, group[one], group[one + 1])
         else:
-            for place in range(entry[group[one]], entry[group[one + 1]]):
-                if keep[place] > 0:
-                    single[label[place]] += 1
+            for index in range(entry[group[one]], entry[group[one + 1]]):
+                if keep[index] > 0:
+                    single[label[index]] += 1
         changed = True
         while changed:
             changed = False
@@ -129,27 +129,27 @@ def thin(group, entry, label, keep, lot, width, banned, banned_start, k, facts):
                 if facts > 1:
                     changed |= _thin_person(single, pairs, wide, label, keep, lot, first, last, k)
                     continue
-                for place in range(first, last):
-                    if keep[place] > 0 and single[label[place]] < k:
-                        single[label[place]] -= 1
-                        keep[place] = 0
+                for index in range(first, last):
+                    if keep[index] > 0 and single[label[index]] < k:
+                        single[label[index]] -= 1
+                        keep[index] = 0
                         changed = True
 
 
 @njit(**FROM_PYTHON)
 def put_back(group, entry, label, keep, width, rows, rows_start, row_entry, parent, alive, owner, k, facts):
-    """Put back facts whose sets all have k people then.
+    """Put back facts if all their sets have k people then.
 
-    keep : int64 (entries,), facts that are there, not cut at two, changed in place
+    keep : int64 (entries,), facts that are there, not cut at two, changed in index
     rows : int64, facts to try, by group from ``rows_start``, in order; row_entry : their entry by fact
-    parent, alive : by fact; a fact stays out if its parent, if any, is out; alive is changed in place
+    parent, alive : by fact; a fact stays out if its parent, if any, is out; alive is changed in index
     owner : int64 (entries,), the person of an entry
     """
-    most = 1
+    widest = 1
     for one in range(len(width)):
-        most = max(most, width[one])
-    single = np.zeros(most, np.int32)
-    pairs = np.zeros(most * most if facts > 1 else 1, np.int32)
+        widest = max(widest, width[one])
+    single = np.zeros(widest, np.int32)
+    pairs = np.zeros(widest * widest if facts > 1 else 1, np.int32)
     for one in range(len(width)):
         if rows_start[one] == rows_start[one + 1]:
             continue
@@ -159,18 +159,18 @@ def put_back(group, entry, label, keep, width, rows, rows_start, row_entry, pare
             pairs[: wide * wide] = 0
             _count(single, pairs, wide, entry, label, keep, group[one], group[one + 1])
         else:
-            for place in range(entry[group[one]], entry[group[one + 1]]):
-                if keep[place] > 0:
-                    single[label[place]] += 1
+            for index in range(entry[group[one]], entry[group[one + 1]]):
+                if keep[index] > 0:
+                    single[label[index]] += 1
         for number in range(rows_start[one], rows_start[one + 1]):
             row = rows[number]
             if parent[row] >= 0 and not alive[parent[row]]:
                 continue
-            place = row_entry[row]
-            a = label[place]
-            first, last = entry[owner[place]], entry[owner[place] + 1]
+            index = row_entry[row]
+            a = label[index]
+            first, last = entry[owner[index]], entry[owner[index] + 1]
             fits = True
-            if keep[place] == 0:
+            if keep[index] == 0:
                 fits = single[a] + 1 >= k
                 if facts > 1 and fits:
                     for other in range(first, last):
@@ -178,18 +178,18 @@ def put_back(group, entry, label, keep, width, rows, rows_start, row_entry, pare
                         if keep[other] > 0 and pairs[min(a, b) * wide + max(a, b)] + 1 < k:
                             fits = False
                             break
-            elif keep[place] == 1 and facts > 1:
+            elif keep[index] == 1 and facts > 1:
                 fits = pairs[a * wide + a] + 1 >= k
             if not fits:
                 continue
-            if keep[place] == 0:
+            if keep[index] == 0:
                 single[a] += 1
                 if facts > 1:
                     for other in range(first, last):
                         b = label[other]
                         if keep[other] > 0:
                             pairs[min(a, b) * wide + max(a, b)] += 1
-            elif keep[place] == 1 and facts > 1:
+            elif keep[index] == 1 and facts > 1:
                 pairs[a * wide + a] += 1
-            keep[place] += 1
+            keep[index] += 1
             alive[row] = True
