@@ -212,7 +212,7 @@ def _values(people: Sequence[Any], column: SensitiveColumn, cells: pa.ChunkedArr
 
 
 def combine_verdicts(definition: Definition, model: Any, found: Sequence[Verdict]) -> ModelEvaluation:
-    """Combine the verdicts on groups: all must hold, and the worst figures count."""
+    """Combine verdicts on groups: all must hold, the worst figures count."""
     effective = {
         figure.parameter: figure.worst(figures[index] for _, figures in found)
         for index, figure in enumerate(definition.figures(model))
