@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from shoal.methods.linked.search import LevelSearch, RootGroups, measure, root_sizes
 from shoal.methods.linked.suppress import leave_out, make_entries, put_back
-from shoal.schema import Widths
+from shoal.schema import Prefix, Widths
 from shoal.table.linked_coding import CodedChild, CodedTables
 from tests.reference.linked_release import thin_slowly
 
@@ -176,6 +177,16 @@ def test_the_search_lowers_levels_where_everybody_agrees():
     found = LevelSearch(3, 2, (1.0, 1.0), 0.05).search(tables, RootGroups(6, root, 0.0), tables.top)
     assert found.levels == ((0,),)
     assert (found.price, found.left_out) == (0.0, (0.0,))
+
+
+def test_the_search_passes_levels_that_lose_the_same():
+    """All codes share their first letter, so that two levels lose everything."""
+    tables, root = tables_of([(0, [0, 1]) for _ in range(6)])
+    ladder = Prefix().bind(["M0", "M1", "M2", "M3"], False)
+    tables = CodedTables(6, (replace(tables.tables[0], ladders=(ladder,)),))
+    assert tables.tables[0].costs[0].tolist() == [0, 1, 1]
+    found = LevelSearch(3, 2, (1.0, 1.0), 0.05).search(tables, RootGroups(6, root, 0.0), tables.top)
+    assert found.levels == ((0,),)
 
 
 @pytest.mark.parametrize(

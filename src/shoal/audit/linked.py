@@ -23,7 +23,7 @@ from shoal.io.engines import open_engine
 from shoal.io.engines.base import UTC, Source
 from shoal.io.formats.csv_dialect import CsvFormat
 from shoal.io.publish import sha256_of
-from shoal.pipeline.linked import released_table, verify_files
+from shoal.pipeline.linked import released_table, verify_linked_files
 from shoal.plan.coerce import ColumnsLike, EngineLike, as_engine, as_names
 from shoal.plan.linked import LinkedPlan
 from shoal.render import Displayable, Grid, Summary
@@ -333,7 +333,7 @@ def check_release(folder: Path | str, plan: LinkedPlan) -> LinkedAudit:
             raise TableError("linked.released-file-not-found", table=table.name, found=len(found))
         files.append(released_table(plan, table, found[0]))
     with open_engine(plan.engine) as engine:
-        check = verify_files(engine, files, plan.demands, plan.scenario.facts)
+        check = verify_linked_files(engine, files, plan.demands, plan.scenario.facts)
     described = [AuditedTable(file.name, check.rows[file.name], file.parent, file.on, file.known, ()) for file in files]
     audit = _count(check.linked, tuple(described), plan.k, Knowledge(plan.scenario.facts), [])
     changed, warnings = _compare_digests(folder, {file.file.path.name: file.file.path for file in files})

@@ -26,14 +26,20 @@ from shoal.io.engines import open_engine
 from shoal.io.engines.base import Engine, Relation, Source, require_columns, require_roles
 from shoal.io.formats.csv_dialect import RELEASED
 from shoal.io.publish import check_folder_inputs, publish, sha256_of, size_of, staging
-from shoal.methods.linked.search import Candidate, LevelSearch, RootGroups, measure, root_sizes
+from shoal.methods.linked.search import LevelSearch, LinkedCandidate, RootGroups, measure, root_sizes
 from shoal.methods.linked.suppress import LabelLimitExceeded, leave_out, put_back
 from shoal.models import KAnonymity, Model
 from shoal.models.base import SensitiveModel
 from shoal.pipeline.decide import StepTimer, decide
 from shoal.plan.linked import LinkedPlan, LinkedTable
 from shoal.plan.plan import Plan
-from shoal.results.linked_certificate import CERTIFICATE, LinkedFile, make_certificate, smallest_crowds, to_json
+from shoal.results.linked_certificate import (
+    CERTIFICATE,
+    LinkedFile,
+    certificate_text,
+    make_certificate,
+    smallest_crowds,
+)
 from shoal.risk.linked_models import CrowdJudge, SensitiveRows
 from shoal.runtime.progress import Progress, quiet
 from shoal.runtime.threads import limit_threads
@@ -45,7 +51,7 @@ from shoal.table.linked_tables import FactTable, LinkedPeople, resolve_links
 from shoal.table.pseudonyms import pseudonym, read_key
 from shoal.utility.coded_tables import as_published
 from shoal.verification.independent import WrittenTable
-from shoal.verification.independent.linked import ReleasedTable
+from shoal.verification.independent.linked import ReleasedFile
 from shoal.verification.linked import LinkedCheck, sensitive_rows, verify_linked
 
 if TYPE_CHECKING:
@@ -114,7 +120,7 @@ class _Decision:
     """The decision on a release: root, levels and remaining rows."""
 
     root: _RootRelease
-    candidate: Candidate
+    candidate: LinkedCandidate
     alive: Flags
     loss: tuple[float, ...]
     left_out: tuple[float, ...]
@@ -144,12 +150,12 @@ def release_linked(plan: LinkedPlan, *, overwrite: bool | None = None, progress:
         with timer("writing"):
             files = _write(engine, plan, read, decision, key, folder / FOLDER)
         with timer("verifying"):
-            check = verify_files(engine, files, plan.demands, plan.scenario.facts)
+            check = verify_linked_files(engine, files, plan.demands, plan.scenario.facts)
             if not check.holds:
                 raise InfeasibleError("linked.not-met")
         with timer("describing"):
             certificate = _certificate(plan, check, files)
-            (folder / FOLDER / CERTIFICATE).write_text(to_json(certificate), encoding="utf-8", newline="\n")
+            (folder / FOLDER / CERTIFICATE).write_text(certificate_text(certificate), encoding="utf-8", newline="\n")
         with timer("publishing"):
             publish((folder / FOLDER, target), (), overwrite=may_replace)
     figures = _figures(plan, read, decision, check, tried)
@@ -228,13 +234,13 @@ def _code(table: LinkedTable, rows: pa.Table) -> tuple[tuple[npt.NDArray[np.int3
 
 def _decide(
     engine: Engine, plan: LinkedPlan, read: _Read, key: bytes, timer: StepTimer
-) -> tuple[_Decision, list[Candidate]]:
+) -> tuple[_Decision, list[LinkedCandidate]]:
     """Search root groups and levels together; leave out facts in full."""
     draws = int.from_bytes(hmac.new(key, b"draws of linked tables", hashlib.sha256).digest()[:8])
     weights = [plan.root.weight, *(table.weight for table in plan.children)]
     search = LevelSearch(plan.k, plan.scenario.facts, weights, plan.suppression, draws)
     roots: dict[int, _RootRelease] = {}
-    tried: list[Candidate] = []
+    tried: list[LinkedCandidate] = []
     levels = read.coded.top
     by_size = all(model.sizes_only for model in plan.demands)
     for root in _root_releases(engine, plan, read):
@@ -303,7 +309,9 @@ def _root_models(plan: LinkedPlan) -> Iterator[Model]:
                     yield replace(model, column=name.removeprefix(f"{plan.root.name}."))  # type: ignore[call-arg]
 
 
-def _leave_out(plan: LinkedPlan, read: _Read, root: _RootRelease, candidate: Candidate, lot: Whole) -> _Decision | None:
+def _leave_out(
+    plan: LinkedPlan, read: _Read, root: _RootRelease, candidate: LinkedCandidate, lot: Whole
+) -> _Decision | None:
     """Leave out facts of everybody; None if the candidate cannot be met."""
     people = np.flatnonzero(root.groups.group >= 0)
     if not len(people):
@@ -379,7 +387,7 @@ class _Asker:
 
 def _write(
     engine: Engine, plan: LinkedPlan, read: _Read, decision: _Decision, key: bytes, folder: Path
-) -> list[ReleasedTable]:
+) -> list[ReleasedFile]:
     """Write all tables to the staging folder, with pseudonyms for keys."""
     assert plan.output is not None
     folder.mkdir()
@@ -444,10 +452,10 @@ def _write_table(engine: Engine, columns: Mapping[str, Any], path: Path) -> None
     engine.write(relation, path)
 
 
-def released_table(plan: LinkedPlan, table: LinkedTable, path: Path) -> ReleasedTable:
+def released_table(plan: LinkedPlan, table: LinkedTable, path: Path) -> ReleasedFile:
     """Describe the released file of a table of a plan."""
     published = plan.published(table)
-    return ReleasedTable(
+    return ReleasedFile(
         table.name,
         WrittenTable(path, published),
         table.parent,
@@ -458,7 +466,9 @@ def released_table(plan: LinkedPlan, table: LinkedTable, path: Path) -> Released
     )
 
 
-def verify_files(engine: Engine, files: Sequence[ReleasedTable], models: Sequence[Model], facts: int) -> LinkedCheck:
+def verify_linked_files(
+    engine: Engine, files: Sequence[ReleasedFile], models: Sequence[Model], facts: int
+) -> LinkedCheck:
     """Verify released files as they are."""
     tables = {}
     for file in files:
@@ -471,7 +481,7 @@ def verify_files(engine: Engine, files: Sequence[ReleasedTable], models: Sequenc
     return verify_linked(files, tables, models, facts)
 
 
-def _certificate(plan: LinkedPlan, check: LinkedCheck, files: Sequence[ReleasedTable]) -> dict[str, Any]:
+def _certificate(plan: LinkedPlan, check: LinkedCheck, files: Sequence[ReleasedFile]) -> dict[str, Any]:
     from shoal import __version__
 
     listed = [
@@ -481,7 +491,7 @@ def _certificate(plan: LinkedPlan, check: LinkedCheck, files: Sequence[ReleasedT
 
 
 def _figures(
-    plan: LinkedPlan, read: _Read, decision: _Decision, check: LinkedCheck, tried: Sequence[Candidate]
+    plan: LinkedPlan, read: _Read, decision: _Decision, check: LinkedCheck, tried: Sequence[LinkedCandidate]
 ) -> dict[str, Any]:
     """Collect the figures for the owner."""
     root, candidate = decision.root.groups, decision.candidate

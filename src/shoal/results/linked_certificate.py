@@ -103,6 +103,6 @@ def _public_table(plan: LinkedPlan, name: str, published: Sequence[str]) -> dict
     return {**{key: value for key, value in links.items() if value is not None}, "columns": roles}
 
 
-def to_json(certificate: Mapping[str, Any]) -> str:
+def certificate_text(certificate: Mapping[str, Any]) -> str:
     """Serialize a certificate."""
     return json.dumps(plain(certificate), indent=2, ensure_ascii=False) + "\n"

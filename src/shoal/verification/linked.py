@@ -21,7 +21,7 @@ from shoal.schema import Column, Schema
 from shoal.table.frequency_set import encode_column, fold_column
 from shoal.table.linked_tables import Link, LinkedPeople, resolve_links
 from shoal.verification.independent import differences, name_judges
-from shoal.verification.independent.linked import ReleasedTable, evaluate_linked
+from shoal.verification.independent.linked import ReleasedFile, evaluate_linked
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -74,7 +74,7 @@ class LinkedCheck:
 
 
 def verify_linked(
-    files: Sequence[ReleasedTable], tables: Mapping[str, pa.Table], models: Sequence[Model], facts: int
+    files: Sequence[ReleasedFile], tables: Mapping[str, pa.Table], models: Sequence[Model], facts: int
 ) -> LinkedCheck:
     """Verify linked tables by the models, and again.
 
@@ -104,7 +104,7 @@ def verify_linked(
 
 
 def read_linked(
-    files: Sequence[ReleasedTable], tables: Mapping[str, pa.Table]
+    files: Sequence[ReleasedFile], tables: Mapping[str, pa.Table]
 ) -> tuple[LinkedPeople, tuple[SensitiveRows, ...]]:
     """Return the people, their facts and their sensitive values."""
     root = next(file for file in files if file.parent is None)

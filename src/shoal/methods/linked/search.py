@@ -25,6 +25,8 @@ MAX_SAMPLE_PEOPLE = 10_000
 """Number of people from which on prices are measured on some root groups."""
 MAX_SAMPLE_FACTS = 200_000
 """The same for the number of their facts."""
+LEAST_GAIN = 1e-9
+"""Smallest difference of prices that is no rounding."""
 ROW_PRICE = 0.1
 """Price of each share of facts that is left out, besides the loss of its detail: that it was there at all."""
 EXCESS_PRICE = 10.0
@@ -51,7 +53,7 @@ class RootGroups:
 
 
 @dataclass(frozen=True)
-class Candidate:
+class LinkedCandidate:
     """Root groups with levels of facts, and what they are expected to lose.
 
     ``loss`` and ``left_out`` are by child table.
@@ -92,32 +94,32 @@ class LevelSearch:
         """Return the price of a root loss if nothing else is lost."""
         return self.price(root_loss, [0.0] * (len(self.weights) - 1), ())
 
-    def search(self, tables: CodedTables, root: RootGroups, start: Levels) -> Candidate:
+    def search(self, tables: CodedTables, root: RootGroups, start: Levels) -> LinkedCandidate:
         """Search for levels, from ``start`` on."""
         sample, group = self._sample(tables, root)
-        known: dict[Levels, Candidate] = {}
+        known: dict[Levels, LinkedCandidate] = {}
 
-        def examine(levels: Levels) -> Candidate:
+        def examine(levels: Levels) -> LinkedCandidate:
             if levels not in known:
                 known[levels] = self._examine(sample, group, root, levels)
             return known[levels]
 
         best = examine(start)
         while True:
-            found = min(map(examine, _neighbours(best.levels, tables.top)), key=lambda one: one.price, default=best)
-            if found.price >= best.price - 1e-9:
+            found = min(map(examine, _neighbours(tables, best.levels)), key=lambda one: one.price, default=best)
+            if found.price >= best.price - LEAST_GAIN:
                 return best
             best = found
 
-    def _examine(self, tables: CodedTables, group: Whole, root: RootGroups, levels: Levels) -> Candidate:
+    def _examine(self, tables: CodedTables, group: Whole, root: RootGroups, levels: Levels) -> LinkedCandidate:
         lot = np.random.default_rng(self.seed).permutation(len(tables.person))
         try:
             alive = leave_out(tables, group, tables.labels(levels), self.k, self.facts, lot)
         except LabelLimitExceeded:
             worst = (1.0,) * len(tables.tables)
-            return Candidate(root, levels, float("inf"), worst, worst)
+            return LinkedCandidate(root, levels, float("inf"), worst, worst)
         loss, left_out = measure(tables, levels, alive)
-        return Candidate(root, levels, self.price(root.loss, loss, left_out), loss, left_out)
+        return LinkedCandidate(root, levels, self.price(root.loss, loss, left_out), loss, left_out)
 
     def _sample(self, tables: CodedTables, root: RootGroups) -> tuple[CodedTables, Whole]:
         """Return whole root groups, of a limited number of people if possible."""
@@ -147,14 +149,19 @@ def measure(
     return tuple(loss), tuple(left_out)
 
 
-def _neighbours(levels: Levels, top: Levels) -> Iterator[Levels]:
-    """Yield levels that differ in one column by one."""
-    for table, chosen in enumerate(levels):
+def _neighbours(tables: CodedTables, levels: Levels) -> Iterator[Levels]:
+    """Yield levels that differ in one column: the next with another loss.
+
+    Several levels of a column can lose the same, such as prefixes that all values share.
+    """
+    for number, (table, chosen) in enumerate(zip(tables.tables, levels, strict=True)):
         for column, level in enumerate(chosen):
-            for other in (level - 1, level + 1):
-                if 0 <= other <= top[table][column]:
-                    changed = (*chosen[:column], other, *chosen[column + 1 :])
-                    yield (*levels[:table], changed, *levels[table + 1 :])
+            cost = table.costs[column]
+            lower = [other for other in range(level - 1, -1, -1) if cost[other] < cost[level] - LEAST_GAIN]
+            higher = [other for other in range(level + 1, len(cost)) if cost[other] > cost[level] + LEAST_GAIN]
+            for other in (*lower[:1], *higher[:1]):
+                changed = (*chosen[:column], other, *chosen[column + 1 :])
+                yield (*levels[:number], changed, *levels[number + 1 :])
 
 
 def root_sizes(k: int, people: int, given: Sequence[int] = ()) -> tuple[int, ...]:

@@ -182,7 +182,7 @@ def put_back(tables: CodedTables, root: Whole, label: Whole, k: int, facts: int,
 
     Rows that always have children stay out: they would lack them.
     """
-    from shoal.methods.linked.kernels.fact_sets import put_back as put_back_rows
+    from shoal.methods.linked.kernels.fact_sets import put_back_rows
 
     entries = make_entries(tables, root, label, np.ones(len(label), np.bool_), k, lot)
     if facts == 0 or (facts > 1 and int(entries.width.max(initial=0)) > MAX_LABELS):

@@ -25,7 +25,7 @@ FactSet = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class ReleasedTable:
+class ReleasedFile:
     """A table of a release: its file, its links, and what its columns are.
 
     Attributes
@@ -67,7 +67,7 @@ class LinkedEvaluation:
     evaluations: tuple[ModelEvaluation | None, ...]
 
 
-def evaluate_linked(tables: Sequence[ReleasedTable], models: Sequence[Any], facts: int) -> LinkedEvaluation:
+def evaluate_linked(tables: Sequence[ReleasedFile], models: Sequence[Any], facts: int) -> LinkedEvaluation:
     """Evaluate the crowds of the root and any ``facts`` rows or fewer."""
     root, owned, values, rows = _read(tables)
     by_root: dict[int, list[int]] = {}
@@ -105,7 +105,7 @@ def evaluate_linked(tables: Sequence[ReleasedTable], models: Sequence[Any], fact
 
 
 def _read(
-    tables: Sequence[ReleasedTable],
+    tables: Sequence[ReleasedFile],
 ) -> tuple[list[int], list[list[int]], dict[str, tuple[Column, list[tuple[int, Any]]]], dict[str, int]]:
     """Read root labels, facts and sensitive values of people, and count rows."""
     labels: dict[tuple[Any, ...], int] = {}

@@ -137,7 +137,7 @@ def thin(group, entry, label, keep, lot, width, banned, banned_start, k, facts):
 
 
 @njit(**FROM_PYTHON)
-def put_back(group, entry, label, keep, width, rows, rows_start, row_entry, parent, alive, owner, k, facts):
+def put_back_rows(group, entry, label, keep, width, rows, rows_start, row_entry, parent, alive, owner, k, facts):
     """Put back facts if all their sets have k people then.
 
     keep : int64 (entries,), facts that are there, not cut at two, changed in index
