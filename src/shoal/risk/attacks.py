@@ -2,7 +2,8 @@
 
 Each attack reports how many people it exposes, what the intruder learns, and how many would be guessed correctly
 without the release, by naming the most frequent value (or category) of the whole table for everyone: the overall shares
-count as known. Only counts are reported, never a value. A missing sensitive value neither exposes nor protects.
+count as known. Only counts are reported, never a value. A missing sensitive value neither exposes nor protects. A value
+that the plan calls harmless exposes nobody.
 
 * **homogeneity**: groups of one value. Machanavajjhala et al., "l-diversity", ICDE 2006, section 2.
 * **similarity**: groups whose values all fall in one category of sensitivity; exposed are their rows. Sun, Wang, Li and
@@ -23,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import PlanError
+from shoal.schema import Domain
 from shoal.table.groups import Groups, Histogram
 
 
@@ -104,14 +106,14 @@ def homogeneity(groups: Groups, column: str) -> AttackResult:
     2
     """
     histogram = groups.histogram(column)
-    same = histogram.distinct == 1
+    same = (histogram.distinct == 1) & ~histogram.has_harmless
     return AttackResult(
         "homogeneity",
         "the value",
         column,
         int(histogram.known.sum()),
         int(histogram.known[same].sum()),
-        float(histogram.total.max(initial=0)),
+        guessed_harmful(histogram.total, is_harmful(histogram.domain)),
         {"groups": groups.count, "exposed_groups": int(same.sum())},
     )
 
@@ -127,8 +129,9 @@ def similarity(groups: Groups, column: str) -> AttackResult:
     if category is None:
         raise PlanError("attack.needs-categories", column=column)
     kinds = _distinct_categories(histogram, category, groups.count)
-    totals = np.bincount(category, weights=histogram.total, minlength=histogram.domain.categories)
-    same = kinds == 1
+    label, harmful = label_harmless(histogram.domain, category)
+    totals = np.bincount(label, weights=histogram.total, minlength=len(harmful))
+    same = (kinds == 1) & ~histogram.has_harmless
     worst = same.copy()  # groups in the most sensitive category
     worst[same] = category[histogram.value[histogram.start[:-1][same]]] == 0
     return AttackResult(
@@ -137,7 +140,7 @@ def similarity(groups: Groups, column: str) -> AttackResult:
         column,
         int(histogram.known.sum()),
         int(histogram.known[same].sum()),
-        float(totals.max(initial=0)),
+        guessed_harmful(totals, harmful),
         {
             "groups": groups.count,
             "exposed_groups": int(same.sum()),
@@ -149,29 +152,32 @@ def similarity(groups: Groups, column: str) -> AttackResult:
 def inference(groups: Groups, column: str, confidence: float = 0.8) -> AttackResult:
     """Count people with the most frequent value of their group.
 
-    ``figures`` has the highest share of a value in a group, its largest excess over the share in the table, and the
-    number of people whose most likely value has a share of at least ``confidence``.
+    Of groups in which a harmless value is the most frequent one, nobody is counted. ``figures`` has the highest share
+    of a value in a group, its largest excess over the share in the table, and the number of people whose most likely
+    value has a share of at least ``confidence``; harmless values are left out.
     """
     histogram = groups.histogram(column)
     known = int(histogram.known.sum())
-    largest = histogram.largest()
+    harmful = histogram.harmful
+    largest = harmful.largest()
     filled = histogram.known > 0
     share = np.divide(largest, histogram.known, out=np.zeros(groups.count), where=filled)
     prior = histogram.total / max(known, 1)
-    posterior = histogram.count / histogram.known[histogram.owner]
+    posterior = harmful.count / histogram.known[harmful.owner]
+    common = is_harmful(histogram.domain)
     return AttackResult(
         "inference",
         "the most likely value",
         column,
         known,
-        int(largest.sum()),
-        float(histogram.total.max(initial=0)),
+        int(largest[largest == histogram.largest()].sum()),
+        guessed_harmful(histogram.total, common),
         {
             "highest_share": float(share.max(initial=0.0)),
-            "largest_gain": float((posterior - prior[histogram.value]).max(initial=0.0)),
+            "largest_gain": float((posterior - prior[harmful.value]).max(initial=0.0)),
             "confidence": confidence,
             "people_above_confidence": int(histogram.known[filled & (share >= confidence)].sum()),
-            "baseline_above_confidence": known if float(prior.max(initial=0.0)) >= confidence else 0,
+            "baseline_above_confidence": known if float(prior[common].max(initial=0.0)) >= confidence else 0,
         },
     )
 
@@ -179,14 +185,17 @@ def inference(groups: Groups, column: str, confidence: float = 0.8) -> AttackRes
 def background_knowledge(groups: Groups, column: str, excluded: int) -> AttackResult:
     """Count people exposed if an intruder rules out ``excluded`` values.
 
-    These are the people in groups of at most ``excluded`` + 1 values. ``figures`` has the mean and the highest
-    confidence in a person's own value after the most frequent other values of the group were ruled out.
+    These are the people with a harmful value in groups of at most ``excluded`` + 1 values. ``figures`` has the mean and
+    the highest confidence in a person's own value after the most frequent other values of the group were ruled out.
     """
     if excluded < 0:
         raise PlanError("attack.excluded-negative", found=excluded)
     histogram = groups.histogram(column)
     known = int(histogram.known.sum())
-    exposed = (histogram.distinct > 0) & (histogram.distinct <= excluded + 1)
+    harmful = is_harmful(histogram.domain)
+    disclosed = np.where(harmful[histogram.value], histogram.count, 0)
+    harmed = np.bincount(histogram.owner, weights=disclosed, minlength=groups.count).astype(np.int64)
+    exposed = (harmed > 0) & (histogram.distinct <= excluded + 1)
     left = _remaining_after_exclusion(histogram, excluded)
     confidence = histogram.count / left
     present = histogram.total[histogram.total > 0]
@@ -196,16 +205,39 @@ def background_knowledge(groups: Groups, column: str, excluded: int) -> AttackRe
         "the value",
         column,
         known,
-        int(histogram.known[exposed].sum()),
-        float(known) if len(present) <= excluded + 1 else 0.0,
+        int(harmed[exposed].sum()),
+        float(histogram.total[harmful].sum()) if len(present) <= excluded + 1 else 0.0,
         {
             "excluded": excluded,
             "exposed_groups": int(exposed.sum()),
-            "mean_confidence": float(histogram.count @ confidence) / max(known, 1),
-            "highest_confidence": float(confidence.max(initial=0.0)),
+            "mean_confidence": float(disclosed @ confidence) / max(known, 1),
+            "highest_confidence": float(confidence[disclosed > 0].max(initial=0.0)),
             "baseline_confidence": float(np.sort(present)[::-1] @ (np.sort(present)[::-1] / whole)) / max(known, 1),
         },
     )
+
+
+def is_harmful(domain: Domain) -> npt.NDArray[np.bool_]:
+    """Return for each value of a sensitive column whether learning it harms."""
+    return np.ones(domain.size, np.bool_) if domain.harmless is None else ~domain.harmless
+
+
+def label_harmless(domain: Domain, label: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]]:
+    """Give harmless values a label of their own; return which labels harm.
+
+    >>> label_harmless(Domain("illness", 3, harmless=np.array([False, False, True])), np.array([0, 1, 1], np.int32))
+    (array([0, 1, 2], dtype=int32), array([ True,  True, False]))
+    """
+    further = int(label.max(initial=-1)) + 1
+    if domain.harmless is None:
+        return label, np.ones(further, np.bool_)
+    return np.where(domain.harmless, np.int32(further), label), np.arange(further + 1) < further
+
+
+def guessed_harmful(totals: npt.NDArray[Any], harmful: npt.NDArray[np.bool_]) -> float:
+    """Return how many have the most frequent value; 0 if it is harmless."""
+    commonest = float(totals[harmful].max(initial=0))
+    return commonest if commonest >= float(totals[~harmful].max(initial=0)) else 0.0
 
 
 def _distinct_categories(histogram: Histogram, category: npt.NDArray[np.int32], groups: int) -> npt.NDArray[np.int64]:

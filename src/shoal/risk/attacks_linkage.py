@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from shoal.risk.attacks import AttackResult
+from shoal.risk.attacks import AttackResult, guessed_harmful, label_harmless
 from shoal.risk.attacks_people import GroupedPeople, Members
 from shoal.risk.matching import Matches, PublishedGroups, match_people
 from shoal.schema import Schema
@@ -160,8 +160,11 @@ def _attribute_disclosure(histogram: Histogram, linked: _Linked, matched: int) -
     if histogram.domain.category is not None:
         classes.append(("the category", histogram.domain.category))
     results = []
-    for learns, label in classes:
-        same, certain = (_shares_one_class(histogram, label, linked, closest=closest) for closest in (True, False))
+    for learns, values in classes:
+        label, harmful = label_harmless(histogram.domain, values)
+        same, certain = (
+            _shares_one_class(histogram, label, harmful, linked, closest=closest) for closest in (True, False)
+        )
         results.append(
             AttackResult(
                 "linkage",
@@ -169,7 +172,7 @@ def _attribute_disclosure(histogram: Histogram, linked: _Linked, matched: int) -
                 histogram.domain.name,
                 linked.total,
                 linked.count(same),
-                matched * _commonest_share(histogram, label, linked),
+                matched * _commonest_share(histogram, label, harmful, linked),
                 {"matched": matched, "certain": linked.count(certain)},
                 _row_numbers(same[linked.matches.kind]),
                 linked.counts,
@@ -179,26 +182,36 @@ def _attribute_disclosure(histogram: Histogram, linked: _Linked, matched: int) -
 
 
 def _shares_one_class(
-    histogram: Histogram, label: npt.NDArray[np.int32], linked: _Linked, *, closest: bool
+    histogram: Histogram,
+    label: npt.NDArray[np.int32],
+    harmful: npt.NDArray[np.bool_],
+    linked: _Linked,
+    *,
+    closest: bool,
 ) -> npt.NDArray[np.bool_]:
-    """Return for each kind whether all candidates share one class of values."""
+    """Return for each kind whether all candidates share one harmful class."""
     sets = None if linked.members is None else linked.members.sets.get(histogram.domain.name)
     if sets is None:
-        return np.asarray(_count_classes(histogram, label, linked.matches, closest=closest) == 1)
+        return np.asarray(_count_classes(histogram, label, harmful, linked.matches, closest=closest) == 1)
     kind, person = linked.pair(closest=closest)
-    grouped = GroupedPeople(kind, person, len(linked.matches.start) - 1, sets).with_labels(label)
+    everything = np.ones(histogram.domain.size, np.bool_)
+    grouped = GroupedPeople(kind, person, len(linked.matches.start) - 1, sets, everything).with_labels(label, harmful)
     return np.asarray((grouped.people > 0) & (grouped.largest_count == grouped.people))
 
 
-def _commonest_share(histogram: Histogram, label: npt.NDArray[np.int32], linked: _Linked) -> float:
-    """Return the share of rows, or people, with the commonest class of values."""
+def _commonest_share(
+    histogram: Histogram, label: npt.NDArray[np.int32], harmful: npt.NDArray[np.bool_], linked: _Linked
+) -> float:
+    """Return the share of rows, or people, with the commonest class if it harms."""
     sets = None if linked.members is None else linked.members.sets.get(histogram.domain.name)
     if sets is None:
-        totals = np.bincount(label, weights=histogram.total.astype(np.float64))
-        return float(totals.max(initial=0)) / max(int(histogram.total.sum()), 1)
+        totals = np.bincount(label, weights=histogram.total.astype(np.float64), minlength=len(harmful))
+        return guessed_harmful(totals, harmful) / max(int(histogram.total.sum()), 1)
     everybody = np.arange(len(sets.size))
-    grouped = GroupedPeople(np.zeros(len(everybody), np.int64), everybody, 1, sets).with_labels(label)
-    return float(grouped.largest_count[0]) / max(int(grouped.people[0]), 1)
+    everything, one_group = np.ones(histogram.domain.size, np.bool_), np.zeros(len(everybody), np.int64)
+    grouped = GroupedPeople(one_group, everybody, 1, sets, everything).with_labels(label, harmful)
+    commonest = int(grouped.largest_count[0])
+    return (commonest if commonest >= int(grouped.harmless_count[0]) else 0) / max(int(grouped.people[0]), 1)
 
 
 def _pairs(
@@ -233,9 +246,17 @@ def crowd_sizes(published: PublishedGroups, matches: Matches, *, closest: bool) 
 
 
 def _count_classes(
-    histogram: Histogram, classes: npt.NDArray[np.int32], matches: Matches, *, closest: bool
+    histogram: Histogram,
+    classes: npt.NDArray[np.int32],
+    harmful: npt.NDArray[np.bool_],
+    matches: Matches,
+    *,
+    closest: bool,
 ) -> npt.NDArray[np.int64]:
-    """Count the classes of sensitive values of each kind's candidate rows."""
+    """Count the classes of sensitive values of each kind's candidate rows.
+
+    A harmless class counts twice, as it never is the only one that is learned.
+    """
     kinds = len(matches.start) - 1
     group, owner = matches.group, matches.owner
     if closest:
@@ -244,7 +265,7 @@ def _count_classes(
     entry = _ranges(histogram.start[group], counts)
     width = int(classes.max(initial=0)) + 1
     keys = np.unique(np.repeat(owner, counts) * width + classes[histogram.value[entry]])
-    return np.bincount(keys // width, minlength=kinds)
+    return np.bincount(keys // width, weights=np.where(harmful[keys % width], 1, 2), minlength=kinds).astype(np.int64)
 
 
 def population_counts(

@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from shoal.formatting import number
 from shoal.models import Model, size_of_groups
-from shoal.risk.attacks import AttackResult
+from shoal.risk.attacks import AttackResult, guessed_harmful, is_harmful
 from shoal.risk.matching import Matches, PublishedGroups, match_people
 from shoal.schema import Schema
 from shoal.table.groups import Groups, Histogram, histogram
@@ -138,6 +138,7 @@ def minimality(
         model for model in models if not model.sizes_only and getattr(model, "column", None) in (None, column)
     ]
     histogram_of_column = published.groups.histogram(column)
+    harmful = is_harmful(histogram_of_column.domain)
     matches = match_people(published, people, schema) if matches is None else matches
     persons = np.bincount(matches.kind, minlength=len(matches.start) - 1)
     first = np.unique(matches.kind, return_index=True)[1]
@@ -178,7 +179,7 @@ def minimality(
             belief = posterior_beliefs(sizes, counts, _fails(conditions, values, histogram_of_column))
             if belief is None:
                 continue
-            best = np.where(belief > share[None, :] + 1e-12, belief, 0.0).max(axis=1)
+            best = np.where((belief > share[None, :] + 1e-12) & harmful[values], belief, 0.0).max(axis=1)
             worst = np.maximum(worst, best[classes])
         highest = max(highest, float(worst.max(initial=0.0)))
         certain_kinds = np.flatnonzero(worst >= threshold - 1e-12)
@@ -193,7 +194,7 @@ def minimality(
         column,
         attacked,
         int(exposed.sum()),
-        attacked * float(histogram_of_column.total.max(initial=0)) / max(known, 1),
+        attacked * guessed_harmful(histogram_of_column.total, harmful) / max(known, 1),
         {"groups_examined": considered, "groups_left_out": left_out, "exposed_groups": exposed_groups,
          "highest_belief": highest,
          **({} if person is None else {"groups_with_several_rows_of_a_person": repeated})},

@@ -29,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.io.engines.base import Source, require_columns
-from shoal.risk.attacks import AttackResult
+from shoal.risk.attacks import AttackResult, guessed_harmful, is_harmful, label_harmless
 from shoal.runtime.lazy_dataclass import dataclass
 from shoal.schema import Column, Role, Schema
 from shoal.schema.people import ValueSets
@@ -168,13 +168,18 @@ def attack_values(groups: Groups, confidence: float = 0.8, excluded: int | None 
         if histogram is people:
             continue
         grouped = GroupedPeople(
-            people.owner, people.value.astype(np.int64), groups.count, people.domain.people.sets[domain.name]
+            people.owner,
+            people.value.astype(np.int64),
+            groups.count,
+            people.domain.people.sets[domain.name],
+            is_harmful(domain),
         )
         if not grouped.attacked:
             continue
         results.append(grouped.single_value("homogeneity", "the value", domain.name))
         if domain.category is not None:
-            results.append(grouped.with_labels(domain.category).single_value("similarity", "the category", domain.name))
+            labelled = grouped.with_labels(*label_harmless(domain, domain.category))
+            results.append(labelled.single_value("similarity", "the category", domain.name))
         results.append(grouped.inference(domain.name, confidence))
         if excluded is not None:
             results.append(_background_knowledge(groups, grouped, domain.name, excluded))
@@ -184,25 +189,35 @@ def attack_values(groups: Groups, confidence: float = 0.8, excluded: int | None 
 class GroupedPeople:
     """Groups of people, and how many people of each group have each value.
 
-    ``group`` and ``person`` are pairs of a group and a person in it; ``sets`` are the values of all people.
+    ``group`` and ``person`` are pairs of a group and a person in it; ``sets`` are the values of all people. ``harmful``
+    says which values harm if they are learned; the commonest value of a group is one of these.
     """
 
     def __init__(
-        self, group: npt.NDArray[np.int64], person: npt.NDArray[np.int64], groups: int, sets: ValueSets
+        self,
+        group: npt.NDArray[np.int64],
+        person: npt.NDArray[np.int64],
+        groups: int,
+        sets: ValueSets,
+        harmful: npt.NDArray[np.bool_],
     ) -> None:
         known = sets.size[person] > 0
         self.group, self.person, self.groups, self.sets = group[known], person[known], groups, sets
         self.people = np.bincount(self.group, minlength=groups)
+        self.harmful = harmful
         own = sets.of(self.person)
-        self.largest_count, self.commonest = _commonest_values(np.repeat(self.group, own.size), own.value, groups)
+        owner, harms = np.repeat(self.group, own.size), harmful[own.value]
+        self.largest_count, self.commonest = _commonest_values(owner[harms], own.value[harms], groups)
+        self.harmless_count, _ = _commonest_values(owner[~harms], own.value[~harms], groups)
 
-    def with_labels(self, label: npt.NDArray[np.int32]) -> GroupedPeople:
+    def with_labels(self, label: npt.NDArray[np.int32], harmful: npt.NDArray[np.bool_]) -> GroupedPeople:
         """Replace values by their labels; a person has each label once."""
         width, sets = int(label.max(initial=0)) + 1, self.sets
         owner = np.repeat(np.arange(len(sets.size)), sets.size)
         key = np.unique(owner * width + label[sets.value])
         start = np.searchsorted(key // width, np.arange(len(sets.size) + 1))
-        return GroupedPeople(self.group, self.person, self.groups, ValueSets(start, (key % width).astype(np.int32)))
+        labelled = ValueSets(start, (key % width).astype(np.int32))
+        return GroupedPeople(self.group, self.person, self.groups, labelled, harmful)
 
     def is_member(self, group: npt.NDArray[np.bool_] | None = None) -> npt.NDArray[np.bool_]:
         """Return for each person whether he or she is in any, or a chosen, group."""
@@ -217,8 +232,9 @@ class GroupedPeople:
 
     @cached_property
     def baseline(self) -> float:
-        """Number of people with the commonest value of the table."""
-        return float(np.bincount(self.sets.value[np.repeat(self.is_member(), self.sets.size)]).max(initial=0))
+        """Number of people with the commonest value of the table, if it harms."""
+        values = self.sets.value[np.repeat(self.is_member(), self.sets.size)]
+        return guessed_harmful(np.bincount(values, minlength=len(self.harmful)), self.harmful)
 
     def count_members(self, chosen: npt.NDArray[np.bool_]) -> int:
         """Count the people in any of the chosen groups."""
@@ -238,7 +254,8 @@ class GroupedPeople:
         np.maximum.at(surest, self.person, own)
         named = np.full(len(surest), -1, np.int64)
         deciding = np.flatnonzero(own == surest[self.person])[::-1]  # reversed: the first of equal groups wins
-        named[self.person[deciding]] = self.commonest[self.group[deciding]]
+        value = np.where(self.largest_count >= self.harmless_count, self.commonest, -1)
+        named[self.person[deciding]] = value[self.group[deciding]]
         figures = {
             "highest_share": float(share.max(initial=0.0)),
             "confidence": confidence,
@@ -274,7 +291,7 @@ def _commonest_values(
 
 def _background_knowledge(groups: Groups, grouped: GroupedPeople, column: str, excluded: int) -> AttackResult:
     """Attack groups in which ``excluded`` + 1 values form a hitting set."""
-    needed = by_people(groups, (column,), shares=False).histogram(column).different(excluded + 2)
+    needed = by_people(groups, (column,), shares=False).histogram(column).different_harmful(excluded + 2)
     exposed_groups = (grouped.people > 0) & (needed <= excluded + 1)
     figures = {"excluded": excluded, "exposed_groups": int(exposed_groups.sum())}
     exposed = grouped.count_members(exposed_groups)
