@@ -1,6 +1,6 @@
-"""Attacks on columns with harmless values: who learns one harms nobody.
+"""Attacks on columns with harmless values.
 
-Each figure is compared with a slow twin that goes through the rows.
+Learning one harms nobody. Each figure is compared with a slow twin that goes through the rows.
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ def test_rows_exposed_by_harmful_values(rows, excluded):
     groups, everybody = groups_of(rows), [ill for _, ill in rows if ill is not None]
     one_value = [group for group in groups if len(set(group)) == 1 and is_harmful(group[0])]
     one_category = [group for group in groups if len(set(map(category, group))) == 1 and all(map(is_harmful, group))]
-    few_values = [group for group in groups if len(set(group)) <= excluded + 1]
+    narrow = [group for group in groups if len(set(group)) <= excluded + 1]
     expected = {
         "homogeneity": sum(map(len, one_value)),
         "similarity": sum(map(len, one_category)),
         "inference": sum(map(commonest, groups)),
-        "background knowledge": sum(is_harmful(value) for group in few_values for value in group),
+        "background knowledge": sum(is_harmful(value) for group in narrow for value in group),
     }
     assert {name: found.named(name, "ill").exposed for name in expected} == expected
     assert found.named("homogeneity").baseline == found.named("inference").baseline == commonest(everybody)

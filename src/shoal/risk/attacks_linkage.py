@@ -202,7 +202,7 @@ def _shares_one_class(
 def _commonest_share(
     histogram: Histogram, label: npt.NDArray[np.int32], harmful: npt.NDArray[np.bool_], linked: _Linked
 ) -> float:
-    """Return the share of rows, or people, with the commonest class if it harms."""
+    """Return the share of rows, or people, of the commonest harmful class."""
     sets = None if linked.members is None else linked.members.sets.get(histogram.domain.name)
     if sets is None:
         totals = np.bincount(label, weights=histogram.total.astype(np.float64), minlength=len(harmful))
