@@ -238,7 +238,7 @@ def _decide(
     """Search root groups and levels together; leave out facts in full."""
     draws = int.from_bytes(hmac.new(key, b"draws of linked tables", hashlib.sha256).digest()[:8])
     weights = [plan.root.weight, *(table.weight for table in plan.children)]
-    search = LevelSearch(plan.k, plan.scenario.facts, weights, plan.suppression, draws)
+    search = LevelSearch(plan.k, plan.scenario.facts, weights, plan.suppression, plan.root_loss, draws)
     roots: dict[int, _RootRelease] = {}
     tried: list[LinkedCandidate] = []
     levels = read.coded.top

@@ -162,6 +162,8 @@ class LinkedPlan(Validated):
         How groups of people are formed in the root; mondrian by default.
     suppression
         The largest share of the rows of a table that may be left out.
+    root_loss
+        The loss of the root that is exceeded only if no smaller one allows a release.
     sizes
         The sizes of root groups that are tried; by default k and multiples of it.
     output
@@ -175,6 +177,7 @@ class LinkedPlan(Validated):
     scenarios: tuple[LinkedScenario, ...] = ()
     method: Method = field(default_factory=Mondrian)
     suppression: Share = 0.05
+    root_loss: Share = 0.4
     sizes: tuple[Annotated[int, Ge(2)], ...] = ()
     output: LinkedOutput | None = None
     engine: EngineSettings = field(default_factory=EngineSettings)

@@ -27,10 +27,10 @@ MAX_SAMPLE_FACTS = 200_000
 """The same for the number of their facts."""
 LEAST_GAIN = 1e-9
 """Smallest difference of prices that is no rounding."""
-ROW_PRICE = 0.1
+ROW_PRICE = 0.01
 """Price of each share of facts that is left out, besides the loss of its detail: that it was there at all."""
 EXCESS_PRICE = 10.0
-"""Price of each share of facts that is left out above the limit."""
+"""Price of each share of facts that is left out above the limit, and of the root's loss above its limit."""
 
 
 @dataclass(frozen=True)
@@ -76,18 +76,22 @@ class LevelSearch:
         The weight of the root, and of each child table.
     suppression
         The share of the facts of a table that may be left out.
+    max_root_loss
+        The loss of the root that is exceeded only if nothing else is possible.
     """
 
     k: int
     facts: int
     weights: Sequence[float]
     suppression: float
+    max_root_loss: float = 1.0
     seed: int = 0
 
     def price(self, root_loss: float, loss: Sequence[float], left_out: Sequence[float]) -> float:
         """Return the price of losses by table."""
         mean = np.average([root_loss, *loss], weights=self.weights)
         excess = sum(max(0.0, share - self.suppression) for share in left_out)
+        excess += max(0.0, root_loss - self.max_root_loss)
         return float(mean) + ROW_PRICE * float(np.sum(left_out)) + EXCESS_PRICE * excess
 
     def least_price(self, root_loss: float) -> float:
@@ -95,7 +99,7 @@ class LevelSearch:
         return self.price(root_loss, [0.0] * (len(self.weights) - 1), ())
 
     def search(self, tables: CodedTables, root: RootGroups, start: Levels) -> LinkedCandidate:
-        """Search for levels, from ``start`` on."""
+        """Search for levels, from ``start`` and from the coarsest ones on."""
         sample, group = self._sample(tables, root)
         known: dict[Levels, LinkedCandidate] = {}
 
@@ -104,12 +108,14 @@ class LevelSearch:
                 known[levels] = self._examine(sample, group, root, levels)
             return known[levels]
 
-        best = examine(start)
-        while True:
-            found = min(map(examine, _neighbours(tables, best.levels)), key=lambda one: one.price, default=best)
-            if found.price >= best.price - LEAST_GAIN:
-                return best
-            best = found
+        def descend(best: LinkedCandidate) -> LinkedCandidate:
+            while True:
+                found = min(map(examine, _neighbours(tables, best.levels)), key=_price_of, default=best)
+                if found.price >= best.price - LEAST_GAIN:
+                    return best
+                best = found
+
+        return min((descend(examine(levels)) for levels in (start, tables.top)), key=_price_of)
 
     def _examine(self, tables: CodedTables, group: Whole, root: RootGroups, levels: Levels) -> LinkedCandidate:
         lot = np.random.default_rng(self.seed).permutation(len(tables.person))
@@ -133,6 +139,10 @@ class LevelSearch:
         taken = order[(before_people < MAX_SAMPLE_PEOPLE) & (before_rows < MAX_SAMPLE_FACTS)]
         chosen = np.flatnonzero(inside & np.isin(root.group, taken))
         return tables.select(chosen), np.unique(root.group[chosen], return_inverse=True)[1].reshape(-1)
+
+
+def _price_of(candidate: LinkedCandidate) -> float:
+    return candidate.price
 
 
 def measure(
