@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.audit.find_links import find_links, is_row_key, is_unique, list_tables
 from shoal.audit.inputs import DEFAULT_CROWD_SIZE
 from shoal.errors import PlanError, TableError
 from shoal.formatting import format_parameters, number
@@ -42,6 +41,7 @@ from shoal.risk.linked_facts import (
     crowds_by_value,
     is_offset,
 )
+from shoal.table.find_links import find_links, is_row_key, is_unique, list_tables
 from shoal.table.linked_rows import MAX_ROW_SETS
 from shoal.table.linked_tables import Link, LinkedPeople, require_tree, resolve_links
 from shoal.utility.coded_tables import open_tables, source_of

@@ -53,9 +53,9 @@ def audit_files(
     missing: Sequence[str] | None,
 ) -> LinkedAudit | None:
     """Audit linked files; None if a single table is given."""
-    from shoal.audit.find_links import table_name
     from shoal.audit.linked import audit_linked
     from shoal.errors import PlanError
+    from shoal.table.find_links import table_name
 
     if root is None and tables is None:
         if table is None:
@@ -91,6 +91,24 @@ def check_files(folder: Path, plan: Path) -> LinkedAudit:
     from shoal.plan.linked import LinkedPlan
 
     return check_release(folder, LinkedPlan.read(plan))
+
+
+def draft_files(folder: Path, out: Path, k: int | None, as_json: bool) -> None:
+    """Draft a plan of linked tables and write it."""
+    from shoal.advice.linked_draft import draft_linked
+    from shoal.cli.console import output, safe
+    from shoal.io.publish import write_text_atomic
+
+    draft = draft_linked(folder, out.parent, k=k)
+    write_text_atomic(out, draft.text)
+    if as_json:
+        print(json.dumps({"plan": str(out), "template": draft.template, "notes": list(draft.notes)}))
+        return
+    if draft.template is not None:
+        output.print(f"Template: {draft.template}.")
+    for note in draft.notes:
+        output.print(safe(note), soft_wrap=True)
+    output.print(f"Plan: {safe(out)}. Read it, then run: shoal release {safe(out)}")
 
 
 def release_files(

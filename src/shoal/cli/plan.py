@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from shoal.cli.linked import draft_files
 from shoal.cli.options import TABLES, EngineName, Master, settings_of
 from shoal.formatting import fixed, format_value, number, percent
 
@@ -20,7 +21,7 @@ MIN_MERGED_COLUMNS = 6
 
 
 def plan(
-    table: Annotated[Path, typer.Argument(help=f"The table: {TABLES}.")],
+    table: Annotated[Path | None, typer.Argument(help=f"The table: {TABLES}.")] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="Output file for the plan.")] = Path("plan.toml"),
     k: Annotated[
         int | None, typer.Option(min=2, help="Smallest group size. Default: 5, or less in a very small table.")
@@ -46,6 +47,9 @@ def plan(
         str | None,
         typer.Option(help="Recipient of the release: public, researchers or colleagues; sets the smallest group size."),
     ] = None,
+    tables: Annotated[
+        Path | None, typer.Option("--tables", help="A folder of linked files, in place of one table.")
+    ] = None,
 ) -> None:
     """Draft a plan for a table: roles, hierarchies and models, with reasons.
 
@@ -56,6 +60,7 @@ def plan(
     \b
     Example:  shoal plan patients.csv && shoal release plan.toml
               shoal plan export.csv --encoding latin-1 --delimiter ";"
+              shoal plan --tables folder/
     """
     from shoal.advice.try_methods import least_loss
     from shoal.api.functions import draft
@@ -64,6 +69,14 @@ def plan(
     from shoal.io.formats.csv_dialect import CsvFormat
     from shoal.io.publish import check_target
 
+    if tables is not None:
+        if table is not None or encoding or delimiter or header is not None or engine or master or recipient:
+            raise PlanError("linked.draft-options")
+        check_target(out, overwrite, {"table": tuple(tables.iterdir()) if tables.is_dir() else ()})
+        draft_files(tables, out, k, as_json)
+        return
+    if table is None:
+        raise PlanError("command.table-missing")
     check_target(out, overwrite, {"table": (table,)})
     if delimiter is not None and len(delimiter) != 1:
         raise PlanError("command.delimiter-not-one-character", found=len(delimiter))

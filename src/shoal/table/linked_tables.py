@@ -206,16 +206,22 @@ def _parent_rows(table: pa.Table, parent: pa.Table, link: Link) -> Whole:
 def _require_one_person(
     tables: Mapping[str, pa.Table], root: str, links: Sequence[Link], person: Mapping[str, Whole]
 ) -> None:
-    """Raise if a row names another person than its path does."""
+    """Raise if a row names another person than its path does.
+
+    A column of the root key's name may number the rows of its own table instead: such a column is unique.
+    """
     import pyarrow.compute as pc
 
     own = {link.key for link in links if link.parent == root}
     for link in links:
-        for key in own & set(tables[link.table].column_names) - {link.column}:
+        referred = {other.key for other in links if other.parent == link.table}
+        for key in own & set(tables[link.table].column_names) - {link.column} - referred:
             keys, column = tables[root].column(key), tables[link.table].column(key)
             if keys.type != column.type:
                 continue
             named = pc.index_in(column, value_set=keys.combine_chunks()).fill_null(-1).to_numpy()
+            if (named < 0).any() and pc.count_distinct(column).as_py() == len(column):
+                continue
             differing = int(((named != person[link.table]) & ~column.is_null().to_numpy()).sum())
             if differing:
                 raise TableError("linked.other-person", table=link.table, column=key, rows=differing)
