@@ -227,13 +227,24 @@ def _count_rows(
     """Count each distinct row of some columns, with replaced texts in some."""
     positions = table.positions(names)
     counted = engine.frequencies(table, positions)
-    cells = [counted.column(f"c{position}").to_pylist() for position in positions]
+    cells: list[list[str | None]] = [
+        counted.column(f"c{position}").cast("string").to_pylist() for position in positions
+    ]
     for name, texts in replacements.items():
         index = names.index(name)
         cells[index] = [texts.get(str(cell)) for cell in cells[index]]
     found: Counter[tuple[Any, ...]] = Counter()
     for row, times in zip(zip(*cells, strict=True), counted.column("n").to_pylist(), strict=True):
         found[row] += times
+    return found
+
+
+def _comparable_cells(column: pa.ChunkedArray) -> list[Any]:
+    """Return cells; dates as text, for Python's calendar has not all of them."""
+    import pyarrow as pa
+
+    is_date = pa.types.is_date(column.type) or pa.types.is_timestamp(column.type)
+    found: list[Any] = (column.cast(pa.string()) if is_date else column).to_pylist()
     return found
 
 
