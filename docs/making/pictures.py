@@ -131,12 +131,29 @@ def _people() -> str:
     return svg("Rows of one person, and rows of five", 142, parts)
 
 
+def _linked() -> str:
+    before, after = ("AH", "AH", "AF", "AF", "AF"), ("A", "A", "AF", "AF", "AF")
+    parts: Parts = []
+    for x, title, people, colour, lines in (
+        (20, "One root label: five people, their facts", before, BAD, ("Who knows A and H", "finds two people.")),
+        (350, "The same, H left out", after, GOOD, ("Any facts that are shown", "have at least three people.")),
+    ):  # fmt: skip
+        parts += [_text(x + 4, 31, title, colour=FAINT), _box(x, 40, 190, 196, colour)]
+        for row, facts in enumerate(people):
+            y = 62 + 38 * row
+            parts += [_disc(x + 26, y), _text(x + 48, y + 5, "has", colour=FAINT)]
+            parts += [_disc(x + 96 + 34 * column, y, letter) for column, letter in enumerate(facts)]
+        parts += [_text(x + 4, 260 + 18 * number, line, colour=colour) for number, line in enumerate(lines)]
+    return svg("Facts of people with one root label, before and after", 292, parts)
+
+
 PICTURES = {
     "linking": _linking,
     "homogeneity": _homogeneity,
     "similarity": _similarity,
     "skewness": _skewness,
     "people": _people,
+    "linked": _linked,
 }
 
 

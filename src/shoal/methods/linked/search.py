@@ -30,7 +30,7 @@ LEAST_GAIN = 1e-9
 ROW_PRICE = 0.01
 """Price of each share of facts that is left out, besides the loss of its detail: that it was there at all."""
 EXCESS_PRICE = 10.0
-"""Price of each share of facts that is left out above the limit, and of the root's loss above its limit."""
+"""Price of each share above a limit, of left-out facts or of the root's loss, besides 1 for any excess."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,8 @@ class LevelSearch:
         mean = np.average([root_loss, *loss], weights=self.weights)
         excess = sum(max(0.0, share - self.suppression) for share in left_out)
         excess += max(0.0, root_loss - self.max_root_loss)
-        return float(mean) + ROW_PRICE * float(np.sum(left_out)) + EXCESS_PRICE * excess
+        price = float(mean) + ROW_PRICE * float(np.sum(left_out))
+        return price + (1 + EXCESS_PRICE * excess if excess > 0 else 0)
 
     def least_price(self, root_loss: float) -> float:
         """Return the price of a root loss if nothing else is lost."""
