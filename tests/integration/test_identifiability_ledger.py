@@ -23,9 +23,10 @@ import pytest
 
 from shoal.budget import errors
 from shoal.budget.arithmetic import bound_from_rho, rho_from_bound, sampling_delta
-from shoal.budget.ledger import Ledger
+from shoal.budget.ledger import MAX_ROWS_PER_PERSON, Ledger
 from shoal.budget.mechanisms import Span
 from shoal.budget.noisy_queries import ask_best_of, ask_count, ask_histogram, ask_mean, ask_sum
+from shoal.budget.universe import read_universe
 from shoal.errors import InfeasibleError, InputError, ShoalError
 
 
@@ -440,3 +441,26 @@ if __name__ == "__main__":
     mode, path_of_ledger, path_of_answers = sys.argv[1:]
     descriptor = os.open(path_of_answers, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     {"crowd": _crowd, "kills": _kills}[mode](Ledger.open(path_of_ledger, patience=120), descriptor)
+
+
+# -- faults that a random sample of mutants showed to go unnoticed ------------------------------------------
+
+
+def test_smallest_declarations(tmp_path: Path) -> None:
+    with pytest.raises(errors.ParameterError):
+        Ledger.create(tmp_path / "one", m=1, k=2)
+    ledger = Ledger.create(tmp_path / "two", m=1000, k=2)
+    with pytest.raises(errors.ParameterError):
+        ledger.book_query(Fraction(1, 500), "x", rows=MAX_ROWS_PER_PERSON + 1)
+    with pytest.raises(errors.ParameterError):
+        ledger.book_population_release(1, "x")
+    assert ledger.book_population_release(2, "x").rho <= Fraction(1, 2)
+
+
+def test_universe_with_semicolons(tmp_path: Path) -> None:
+    file = tmp_path / "census.csv"
+    for text in ("age;count\n20;5\n", "age,count\n20,5\n", '"a;ge",count\n20,5\n'.replace("a;ge", "age")):
+        file.write_text(text)
+        assert read_universe(file, ["age"]) == {("20",): 5}
+    file.write_text("count\n5\n")
+    assert read_universe(file, []) == {(): 5}

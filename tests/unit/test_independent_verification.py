@@ -40,14 +40,18 @@ from shoal.models import (
     combine,
 )
 from shoal.models.base import Assessment, Condition, Model
+from shoal.models.by_people import ByPeople
+from shoal.models.partial_knowledge import Known
+from shoal.plan.coerce import as_models
 from shoal.risk.patterns import PatternExposure
 from shoal.schema import Categories, Column, Role, Schema, Tree
 from shoal.table import read_frequency_set
 from shoal.table.groups import Groups, histogram
 from shoal.verification import pattern_sets
-from shoal.verification.check import ModelVerdict
+from shoal.verification.check import ModelVerdict, assess_groups, verdict_grid
 from shoal.verification.independent import (
     DEFINITIONS,
+    CountedRelease,
     Counts,
     ModelEvaluation,
     SensitiveColumn,
@@ -690,3 +694,46 @@ def test_ordered_distance_of_one_value():
         {"t": 0},
         "the model and the independent verification",
     )
+
+
+# -- faults that a random sample of mutants showed to go unnoticed ------------------------------------------
+
+
+def test_candidates_of_a_person_bind_sensitive_models():
+    """A person of 40 can only be a hidden one, and all of these have the flu."""
+    cells = {"c0": ["20", "20", "*", "*"], "c1": ["flu", "gout", "flu", "flu"], "c2": [0, 1, 2, 3], "n": [1] * 4}
+    table = pa.table(cells)
+    schema = Schema({"age": Column(Role.QUASI_IDENTIFIER), "ill": Column(Role.SENSITIVE), "who": Column(Role.PERSON)})
+    people = table.select(["c2", "c1", "n"]).rename_columns(["who", "ill", "n"])
+    part = Known(ByPeople(PSensitive(2)), known=1)
+    for labels, holds in (({("20",): 4}, True), ({("20",): 2, ("40",): 2}, False)):
+        release = CountedRelease(table, {"age": 0, "ill": 1}, schema, (), Counter(labels), 2, people)
+        assert release.evaluate(part).holds is holds
+
+
+def test_counts_of_billions_in_sets_of_columns():
+    """Fields of four bytes are too small for these counts."""
+    for times in (1, 2**7, 2**15, 2**31, 2**33):
+        table = pa.table({"c0": ["a", "a", "b"], "c1": ["x", "y", "x"], "n": pa.array([times, times, 1], pa.int64())})
+        schema = Schema({"age": Column(Role.QUASI_IDENTIFIER), "sex": Column(Role.QUASI_IDENTIFIER)})
+        (part,) = as_models("k-anonymity k=2 known=2")
+        labels = Counter({("a", "x"): times, ("a", "y"): times, ("b", "x"): 1})
+        release = CountedRelease(table, {"age": 0, "sex": 1}, schema, (), labels)
+        found = release.evaluate(part)
+        assert not found.holds
+        assert found.effective["k"] == 1
+
+
+def test_grid_of_verdicts_names_people_and_failures():
+    verdict = {"name": "k-anonymity", "parameters": {"k": 2}, "holds": True, "effective": {"k": 3}}
+    people = verdict_grid([{**verdict, "counts": "people"}, verdict])
+    assert [row[0] for row in people.rows] == ["k-anonymity of people", "k-anonymity"]
+    assert tuple(people.columns) == ("model", "asked for", "holds", "the table has")
+    failing = verdict_grid([{**verdict, "holds": False, "failing_groups": 2, "failing_rows": 3}])
+    assert failing.rows[0][-1] == "3 rows in 2 groups"
+
+
+def test_average_risk_where_cells_are_hidden():
+    """The mean over rows of one over the number of candidate rows."""
+    groups, seen = Groups(np.array([1, 2])), Groups(np.array([3, 2]))
+    assert assess_groups(groups, combine([KAnonymity(2)]), seen).average == pytest.approx((1 / 3 + 2 / 2) / 3)

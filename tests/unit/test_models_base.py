@@ -23,7 +23,12 @@ from shoal.models import (
     combine,
 )
 from shoal.models.base import Assessment, Condition
+from shoal.models.p_sensitive import single_category_groups
+from shoal.models.partial_knowledge import Known
+from shoal.plan.coerce import as_models
 from shoal.runtime.validation import exact_number
+from shoal.schema import Domain
+from shoal.table.groups import Groups, histogram
 
 
 def condition(values, bound, *, at_least, parameter="k"):
@@ -163,3 +168,28 @@ def test_only_the_models_package_names_models():
     ]
     assert len(concrete) == 11
     assert uses == []
+
+
+# -- faults that a random sample of mutants showed to go unnoticed ------------------------------------------
+
+
+def test_relaxations_lower_one_parameter():
+    """Of whole numbers above 2, to the next round number; known by one."""
+    for value, lower in ((50, 20), (20, 10), (6, 5), (4, 3), (3, 2)):
+        assert list(KAnonymity(value).relaxations()) == [("k", lower, KAnonymity(lower))]
+    assert list(KAnonymity(2).relaxations()) == []
+    (known,) = (part for part in as_models("k-anonymity k=2 known=3") if isinstance(part, Known))
+    relaxed = {name: (lower, model) for name, lower, model in known.relaxations()}
+    assert relaxed["known"][0] == relaxed["known"][1].known == 2
+
+
+def test_groups_of_one_category():
+    """Groups of one category are found, in columns that have categories."""
+    category = np.array([0, 1, 1], np.int32)  # a third category does not occur
+    group, value = np.array([0, 0, 1, 1, 2, 2]), np.array([0, 1, 1, 2, 0, 0], np.int32)
+    counted = histogram(group, value, np.ones(6, np.int64), 3, Domain("ill", 3, category=category, categories=3))
+    plain = histogram(group, value, np.ones(6, np.int64), 3, Domain("job", 3))
+    size = np.array([2, 2, 2])
+    assert single_category_groups(Groups(size, (counted,))).tolist() == [False, True, True]
+    assert single_category_groups(Groups(size, (plain, counted))).tolist() == [False, True, True]
+    assert single_category_groups(Groups(size, (plain,))).tolist() == [False, False, False]

@@ -28,7 +28,7 @@ from shoal.io.formats.csv_dialect import RELEASED
 from shoal.io.publish import check_folder_inputs, publish, sha256_of, size_of, staging
 from shoal.methods.linked.search import LevelSearch, LinkedCandidate, RootGroups, measure, root_sizes
 from shoal.methods.linked.suppress import LabelLimitExceeded, leave_out, put_back
-from shoal.models import KAnonymity, Model
+from shoal.models import Model, make_model
 from shoal.models.base import SensitiveModel
 from shoal.pipeline.decide import StepTimer, decide
 from shoal.plan.linked import LinkedPlan, LinkedTable
@@ -288,7 +288,7 @@ def _release_root(engine: Engine, plan: LinkedPlan, rows: pa.Table, size: int) -
     frame = pa.table([*(rows.column(name) for name in names), pa.array(range(rows.num_rows))], [*names, number])
     columns = {name: root.schema.columns[name] for name in names}
     schema = Schema({**columns, number: Column(Role.OTHER)})
-    models: list[Model] = [KAnonymity(size), *_root_models(plan)]
+    models: list[Model] = [make_model("k-anonymity", k=size), *_root_models(plan)]
     step = Plan(schema, tuple(models), plan.method, engine=plan.engine)
     decided = decide(engine, Source(frame=frame), step, StepTimer(quiet), bounded=False)
     released = engine.to_arrow(decided.released)

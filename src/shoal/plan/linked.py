@@ -17,7 +17,7 @@ from annotated_types import Ge, Le
 from shoal.errors import PlanError
 from shoal.io.engines.base import EngineSettings, Source
 from shoal.methods import Method, Mondrian
-from shoal.models import KAnonymity, Model, PartialKnowledge, size_of_groups
+from shoal.models import Model, PartialKnowledge, make_model, size_of_groups
 from shoal.models.base import SensitiveModel
 from shoal.models.partial_knowledge import replaces_model
 from shoal.models.scenarios import InScenario
@@ -112,7 +112,7 @@ class LinkedScenario(Validated):
 
     def demands(self, general: Sequence[Model]) -> tuple[Model, ...]:
         """Return the models of the crowds: its own, and those of the plan."""
-        own = (*(() if self.k is None else (KAnonymity(self.k),)), *self.models)
+        own = (*(() if self.k is None else (make_model("k-anonymity", k=self.k),)), *self.models)
         return (*own, *(model for model in general if not any(replaces_model(one, model) for one in own)))
 
 
