@@ -712,7 +712,7 @@ def test_candidates_of_a_person_bind_sensitive_models():
         assert release.evaluate(part).holds is holds
 
 
-def test_counts_of_many_rows_in_sets_of_columns():
+def test_counts_beyond_two_bytes_in_sets_of_columns():
     """Fields of one and two bytes are too small for these counts."""
     for times in (1, 2**7, 2**9, 2**17):
         table = pa.table({"c0": ["a", "a", "b"], "c1": ["x", "y", "x"], "n": pa.array([times, times, 1], pa.int64())})
