@@ -236,7 +236,7 @@ def test_a_fault_of_the_search_publishes_nothing(database, tmp_path, monkeypatch
 
 def test_a_fault_of_the_models_publishes_nothing(database, tmp_path, monkeypatch):
     """The independent verification differs from wrongly counted crowds."""
-    monkeypatch.setattr(verification, "crowds_by_facts", lambda linked, facts: linked.root + 99)
+    monkeypatch.setattr(verification, "summarize_crowds", lambda linked, facts: ((99, 99, 99), (1, 1, 1)))
     with pytest.raises(VerificationError) as caught:
         release_linked(database)
     assert caught.value.code == "linked.verifications-differ"

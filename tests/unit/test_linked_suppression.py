@@ -132,6 +132,40 @@ def test_sets_that_a_model_refuses_do_not_remain(people, k, seed):
     assert not rare_sets(tables, root, label, alive, k, 2)
 
 
+def test_a_parent_is_not_put_back_without_the_child_that_all_have():
+    """The first visit's test is rare; every other visit has a test."""
+    tables, root = nested_tables([(0, [(0, [1])]), (0, [(0, [0])]), (0, [(0, [0])])])
+    label = tables.labels(((0,), (0,)))
+    alive = leave_out(tables, root, label, 2, 2, np.arange(6))
+    assert alive.tolist() == [False, True, True, False, True, True]
+    assert put_back(tables, root, label, 2, 2, np.arange(6), alive).tolist() == alive.tolist()
+
+
+def test_a_child_is_not_put_back_without_its_parent():
+    tables, root = nested_tables([(0, [(0, [0])]) for _ in range(4)])
+    label = tables.labels(((0,), (0,)))
+    alive = np.ones(8, np.bool_)
+    alive[[0, 4]] = False
+    assert put_back(tables, root, label, 2, 2, np.arange(8), alive).tolist() == alive.tolist()
+
+
+@given(NESTED, st.integers(2, 3), st.integers(1, 2), st.integers(0, 99))
+@settings(max_examples=80)
+def test_crowds_of_true_facts_are_empty_or_have_k_people(people, k, facts, seed):
+    """Facts may have been left out; sets of true facts are examined."""
+    tables, root = nested_tables(people)
+    label = tables.labels(((1,), (0,)))
+    lot = np.random.default_rng(seed).permutation(len(label))
+    alive = put_back(tables, root, label, k, facts, lot, leave_out(tables, root, label, k, facts, lot))
+    released = [Counter(label[alive & (tables.person == person)].tolist()) for person in range(tables.people)]
+    for person in range(tables.people):
+        true_facts = sorted(label[tables.person == person].tolist())
+        for size in range(facts + 1):
+            for known in set(itertools.combinations(true_facts, size)):
+                crowd = [one for one in np.flatnonzero(root == root[person]) if not Counter(known) - released[one]]
+                assert not known or len(crowd) == 0 or len(crowd) >= k
+
+
 def test_a_parent_that_always_has_a_child_goes_with_its_last_one():
     tables, _ = nested_tables([(0, [(0, [0]), (1, [1])]), (0, [(0, [0])])])
     assert tables.always_with == ((0, 1),)

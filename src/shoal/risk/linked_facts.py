@@ -82,6 +82,21 @@ def fact_crowds(linked: LinkedPeople, facts: int, tables: Sequence[str] | None =
             yield replace(several, person=people[several.person].astype(np.int32), group=labels[several.group])
 
 
+def summarize_crowds(linked: LinkedPeople, facts: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the size of the smallest crowd and the number of crowds.
+
+    Both are by the number of known facts; the smallest is that of at most as many.
+    """
+    roots = np.bincount(linked.root)
+    smallest, crowds_of = [int(roots.min())] + [linked.people] * facts, [len(roots)] + [0] * facts
+    for crowds in fact_crowds(linked, facts):
+        if crowds.count:
+            known = len(crowds.group) // crowds.count
+            smallest[known] = min(smallest[known], int(np.diff(crowds.start).min()))
+            crowds_of[known] += crowds.count
+    return tuple(np.minimum.accumulate(smallest).tolist()), tuple(crowds_of)
+
+
 def number_facts(linked: LinkedPeople, tables: Sequence[str] | None = None) -> tuple[Whole, Whole, Whole]:
     """Return person, label and group of all facts.
 

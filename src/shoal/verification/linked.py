@@ -15,7 +15,7 @@ import numpy as np
 
 from shoal.errors import VerificationError
 from shoal.models import Model
-from shoal.risk.linked_facts import crowds_by_facts
+from shoal.risk.linked_facts import summarize_crowds
 from shoal.risk.linked_models import CrowdJudge, SensitiveRows
 from shoal.schema import Column, Schema
 from shoal.table.frequency_set import encode_column, fold_column
@@ -84,11 +84,13 @@ def verify_linked(
     judged = CrowdJudge(linked.people, sensitive, models).judge(linked, facts)
     again = evaluate_linked(files, models, facts)
     rows = {file.name: tables[file.name].num_rows for file in files}
-    smallest = tuple(int(crowds_by_facts(linked, known).min()) for known in range(facts + 1))
+    smallest, crowds = summarize_crowds(linked, facts)
     found = [] if (again.people, dict(again.rows)) == (linked.people, rows) else ["rows"]
     # a smallest crowd of m facts is one of at most m here, and of exactly m there
     if smallest != tuple(min(again.smallest[: known + 1]) for known in range(facts + 1)):
         found.append("smallest crowds")
+    if crowds != again.crowds:
+        found.append("number of crowds")
     verdicts = []
     for model, verdict, evaluation in zip(models, judged, again.evaluations, strict=True):
         if evaluation is not None:

@@ -55,8 +55,8 @@ class LinkedEvaluation:
 
     Attributes
     ----------
-    smallest
-        The number of people in the smallest crowd, by the number of known facts.
+    smallest, crowds
+        The number of people in the smallest crowd, and the number of crowds, by the number of known facts.
     evaluations
         The verdict on each model; None for a model without a definition here.
     """
@@ -64,6 +64,7 @@ class LinkedEvaluation:
     people: int
     rows: Mapping[str, int]
     smallest: tuple[int, ...]
+    crowds: tuple[int, ...]
     evaluations: tuple[ModelEvaluation | None, ...]
 
 
@@ -76,7 +77,7 @@ def evaluate_linked(tables: Sequence[ReleasedFile], models: Sequence[Any], facts
     evaluators = [_evaluators(model, values, len(root)) for model in models]
     by_size = all(made is None or len(made[1]) == 0 for made in evaluators)
     found: list[set[Verdict]] = [set() for _ in models]
-    smallest = [len(root)] * (facts + 1)
+    smallest, crowds = [len(root)] * (facts + 1), [0] * (facts + 1)
     for people in by_root.values():
         groups: list[dict[FactSet, list[int]]] = [{(): people}, *({} for _ in range(facts))]
         sizes: list[Counter[FactSet]] = [Counter({(): len(people)}), *(Counter() for _ in range(facts))]
@@ -89,6 +90,7 @@ def evaluate_linked(tables: Sequence[ReleasedFile], models: Sequence[Any], facts
                         groups[known].setdefault(one, []).append(person)
         for known, counted in enumerate(sizes):
             smallest[known] = min([smallest[known], *set(counted.values())])
+            crowds[known] += len(counted)
         for made, verdicts in zip(evaluators, found, strict=True):
             if made is None:
                 continue
@@ -101,7 +103,7 @@ def evaluate_linked(tables: Sequence[ReleasedFile], models: Sequence[Any], facts
         combine_verdicts(DEFINITIONS[model.name], model, sorted(verdicts)) if model.name in DEFINITIONS else None
         for model, verdicts in zip(models, found, strict=True)
     ]
-    return LinkedEvaluation(len(root), rows, tuple(smallest), tuple(evaluations))
+    return LinkedEvaluation(len(root), rows, tuple(smallest), tuple(crowds), tuple(evaluations))
 
 
 def _read(
