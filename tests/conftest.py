@@ -43,6 +43,31 @@ def pytest_collection_modifyitems(config, items):
 
 
 @pytest.fixture(scope="session", autouse=True)
+def codes_are_recorded():
+    """Append the code of each error to the file that SHOAL_CODES names.
+
+    ``python tools/codes.py FILE`` lists the codes that are not in it.
+    """
+    if "SHOAL_CODES" not in os.environ:
+        yield
+        return
+    from shoal.errors import ShoalError
+
+    make, seen = ShoalError.__init__, set()
+    with open(os.environ["SHOAL_CODES"], "a", encoding="utf-8", buffering=1) as file:
+
+        def recorded(self, *given, **arguments):
+            make(self, *given, **arguments)
+            if self.code is not None and self.code not in seen:
+                seen.add(self.code)
+                print(self.code, file=file)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(ShoalError, "__init__", recorded)
+            yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def certificates_follow_the_schema():
     """Validate every certificate that a test makes by the shipped schema."""
     import json

@@ -40,3 +40,16 @@ def test_values_beyond_the_calendar(tmp_path, role, unit, output):
         else:
             assert found.certificate["released"] == 8
             assert shoal.verify(tmp_path / f"{number}{output}").holds
+
+
+def test_zeros_of_both_signs_are_one_value_of_a_row(tmp_path):
+    """Rows of people are compared by value: 0.0 is -0.0, whichever is written."""
+    zeros = [0.0, -0.0, 1.5, float("nan")] * 2
+    table = pa.table({"who": ["a", "b", "c", "d"] * 2, "age": ["1"] * 8, "share": zeros})
+    pq.write_table(table, tmp_path / "in.parquet")
+    for number, role in enumerate(("other", "sensitive", "quasi-identifier")):
+        columns = {"who": {"role": "person"}, "age": {"role": "quasi-identifier"}, "share": {"role": role}}
+        for output in ("parquet", "csv"):
+            plan = {"source": {"path": tmp_path / "in.parquet"}, "columns": columns, "models": "k-anonymity k=2"}
+            path = tmp_path / f"{number}.{output}-{output}.{output}"
+            assert shoal.release({**plan, "output": {"path": path}}).certificate["released"] == 8

@@ -227,9 +227,7 @@ def _count_rows(
     """Count each distinct row of some columns, with replaced texts in some."""
     positions = table.positions(names)
     counted = engine.frequencies(table, positions)
-    cells: list[list[str | None]] = [
-        counted.column(f"c{position}").cast("string").to_pylist() for position in positions
-    ]
+    cells = [_comparable_cells(counted.column(f"c{position}")) for position in positions]
     for name, texts in replacements.items():
         index = names.index(name)
         cells[index] = [texts.get(str(cell)) for cell in cells[index]]
