@@ -30,7 +30,7 @@ RUN_FIRST = (
     "pycanon", "peers",
 )  # fmt: skip
 """Benchmarks with a peer or a limit, in the order in which they are run; the others follow."""
-RUN_BY_NAME_ONLY = ("bounds", "first_calls", "real_tables")
+RUN_BY_NAME_ONLY = ("billion", "bounds", "first_calls", "real_tables")
 """Benchmarks that take minutes and run only if they are named."""
 MAX_SECONDS = 240.0
 """The time limit of one benchmark."""

@@ -28,7 +28,7 @@ from shoal.schema import TOP, Ladder, Role, Schema
 from shoal.table import ByGroup, ByLevel, ByPattern, FrequencySet, Groups, Recoding
 from shoal.table.groups import Histogram
 from shoal.utility.labels import parse_numbers, read_labels
-from shoal.utility.loss import published, weighted_sums
+from shoal.utility.loss import loss_sums
 from shoal.verification.check import CheckResult
 
 if TYPE_CHECKING:
@@ -237,8 +237,8 @@ def _smallest_crowds(people: Histogram) -> npt.NDArray[np.int64]:
 
 def _quasi_identifiers(problem: Problem, recoding: Recoding, least: int) -> list[ColumnFacts]:
     frequencies, ladders, schema = problem.frequencies, problem.ladders, problem.schema
-    fate = published(frequencies, ladders, recoding)
-    covered = weighted_sums(fate.count, fate.share) / fate.count.sum()
+    sums = loss_sums(frequencies, ladders, recoding)
+    covered = sums.share / sums.rows
     has_people = bool(frequencies.domains) and frequencies.domains[-1].people is not None
     facts = []
     for j, (dictionary, ladder) in enumerate(zip(frequencies.quasi, ladders, strict=True)):

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.schema import Ladder
-from shoal.table import FrequencySet, Recoding
+from shoal.table import ByLevel, FrequencySet, Recoding
 from shoal.table.groups import group_keys
 from shoal.utility.loss import published
 
@@ -23,6 +23,10 @@ def hidden_columns(frequencies: FrequencySet, ladders: tuple[Ladder, ...], recod
 
     Columns with one value in the original are not included.
     """
+    if isinstance(recoding, ByLevel) and not any(
+        (ladder.share[level] >= 1).any() for ladder, level in zip(ladders, recoding.levels, strict=True)
+    ):
+        return []  # no label covers a whole column
     fate = published(frequencies, ladders, recoding)
     is_released = (fate.group >= 0) & (fate.count > 0)
     if not is_released.any():

@@ -29,12 +29,14 @@ import numpy.typing as npt
 
 from shoal.runtime.lazy_dataclass import dataclass
 from shoal.schema import Ladder
-from shoal.table import ByGroup, ByLevel, FrequencySet, Recoding, recode_codes
+from shoal.table import ByGroup, ByLevel, FrequencySet, Recoding
 
 RecodingLoss = Literal["ncp", "distortion_ratio", "precision", "discernibility", "average_group_size"]
 """Losses that every recoding has."""
 LossName = Literal[RecodingLoss, "sse_sst", "il1s"]
 LOSSES: tuple[str, ...] = get_args(LossName)
+MAX_ENTRIES_AT_ONCE = 1 << 16
+"""Number of combinations summed up at a time."""
 
 
 @dataclass(frozen=True)
@@ -62,15 +64,7 @@ class Published:
 def published(frequencies: FrequencySet, ladders: tuple[Ladder, ...], recoding: Recoding) -> Published:
     """Return the published form of every row under a recoding."""
     if isinstance(recoding, ByLevel):
-        codes, _ = recode_codes(frequencies.codes, ladders, recoding.levels)
-        part = [level / ladder.height for ladder, level in zip(ladders, recoding.levels, strict=True)]
-        height = np.tile(np.asarray(part, np.float64), (len(codes), 1))
-        share = np.zeros((len(codes), len(ladders)))
-        for j, (ladder, level) in enumerate(zip(ladders, recoding.levels, strict=True)):
-            share[:, j] = ladder.share[level][codes[:, j]]
-        height[recoding.group < 0] = 1.0
-        share[recoding.group < 0] = 1.0
-        return Published(frequencies.count, recoding.group, height, share)
+        return _published_levels(frequencies, ladders, recoding, slice(0, len(frequencies.count)))
     left = frequencies.count.copy()
     np.subtract.at(left, recoding.row, recoding.count)
     group = np.r_[recoding.group, -1]
@@ -80,6 +74,21 @@ def published(frequencies: FrequencySet, ladders: tuple[Ladder, ...], recoding: 
         _repeat_for_rows(recoding.height, group),
         _repeat_for_rows(recoding.share, group),
     )
+
+
+def _published_levels(
+    frequencies: FrequencySet, ladders: tuple[Ladder, ...], recoding: ByLevel, entries: slice
+) -> Published:
+    """Return the published form of some combinations under levels."""
+    codes, group = frequencies.codes[entries], recoding.group[entries]
+    part = [level / ladder.height for ladder, level in zip(ladders, recoding.levels, strict=True)]
+    height = np.tile(np.asarray(part, np.float64), (len(codes), 1))
+    share = np.zeros((len(codes), len(ladders)))
+    for j, (ladder, level) in enumerate(zip(ladders, recoding.levels, strict=True)):
+        share[:, j] = ladder.share[level][ladder.codes[level]][codes[:, j]]
+    height[group < 0] = 1.0
+    share[group < 0] = 1.0
+    return Published(frequencies.count[entries], group, height, share)
 
 
 def _repeat_for_rows(values: npt.NDArray[np.float64], group: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
@@ -92,13 +101,20 @@ def _repeat_for_rows(values: npt.NDArray[np.float64], group: npt.NDArray[np.int6
     return found
 
 
-def weighted_sums(count: npt.NDArray[np.int64], values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def weighted_sums(
+    count: npt.NDArray[np.int64], values: npt.NDArray[np.float64], before: npt.NDArray[np.float64] | None = None
+) -> npt.NDArray[np.float64]:
     """Sum each column of values, float64 (n, q), weighted by count.
 
     The sum runs in the order of rows: a matrix product may be divided over as many threads as a machine has, and the
-    last digits of a certificate must not depend on that.
+    last digits of a certificate must not depend on that. It continues ``before``, the sum of earlier rows.
     """
-    return np.asarray((count[:, None] * values).sum(axis=0))
+    if before is None:
+        return np.asarray((count[:, None] * values).sum(axis=0))
+    terms = np.empty((len(count) + 1, values.shape[1]))
+    terms[0] = before
+    np.multiply(count[:, None], values, out=terms[1:])
+    return np.asarray(terms.sum(axis=0))
 
 
 @dataclass(frozen=True)
@@ -125,16 +141,31 @@ class LossSums:
     @classmethod
     def of(cls, fate: Published) -> LossSums:
         """Sum over the rows of some entries, which contain whole groups."""
-        inside = fate.group >= 0
-        size = np.bincount(fate.group[inside], weights=fate.count[inside]).astype(np.int64)
-        return cls(
-            int(fate.count.sum()),
-            int(size.sum()),
-            int((size > 0).sum()),
-            float((size.astype(np.float64) ** 2).sum()),
-            weighted_sums(fate.count, fate.height),
-            weighted_sums(fate.count, fate.share),
-        )
+        sums = (weighted_sums(fate.count, values) for values in (fate.height, fate.share))
+        return cls(*_group_sums(fate.count, fate.group), *sums)
+
+
+def _group_sums(count: npt.NDArray[np.int64], group: npt.NDArray[np.int64]) -> tuple[int, int, int, float]:
+    """Return all rows, released rows, groups, and the sum of their squares."""
+    inside = group >= 0
+    size = np.bincount(group[inside], weights=count[inside]).astype(np.int64)
+    squares = float((size.astype(np.float64) ** 2).sum())
+    return int(count.sum()), int(size.sum()), int((size > 0).sum()), squares
+
+
+def loss_sums(frequencies: FrequencySet, ladders: tuple[Ladder, ...], recoding: Recoding) -> LossSums:
+    """Sum over all rows of a recoding; under levels, a part of them at a time.
+
+    One column is summed at once: there the order of the sum depends on its length.
+    """
+    if not isinstance(recoding, ByLevel) or len(ladders) < 2:
+        return LossSums.of(published(frequencies, ladders, recoding))
+    height, share = np.zeros(len(ladders)), np.zeros(len(ladders))
+    for low in range(0, len(frequencies.count), MAX_ENTRIES_AT_ONCE):
+        fate = _published_levels(frequencies, ladders, recoding, slice(low, low + MAX_ENTRIES_AT_ONCE))
+        height = weighted_sums(fate.count, fate.height, height)
+        share = weighted_sums(fate.count, fate.share, share)
+    return LossSums(*_group_sums(frequencies.count, recoding.group), height, share)
 
 
 def measures(parts: Sequence[LossSums], heights: Sequence[float], leaf: Sequence[float]) -> dict[str, float]:
@@ -163,7 +194,7 @@ def ncp_by_column(
     frequencies: FrequencySet, ladders: tuple[Ladder, ...], recoding: Recoding
 ) -> npt.NDArray[np.float64]:
     """Compute the ncp of each quasi-identifier under a recoding, float64 (q,)."""
-    sums = LossSums.of(published(frequencies, ladders, recoding))
+    sums = loss_sums(frequencies, ladders, recoding)
     leaf = np.asarray([float(ladder.share[0].min()) for ladder in ladders])
     covered = sums.share / sums.rows
     scaled = np.divide(covered - leaf, 1 - leaf, out=np.zeros_like(covered), where=leaf < 1)
@@ -172,7 +203,7 @@ def ncp_by_column(
 
 def losses(frequencies: FrequencySet, ladders: tuple[Ladder, ...], recoding: Recoding) -> dict[str, float]:
     """Compute every measure that applies to the recoding."""
-    fate = LossSums.of(published(frequencies, ladders, recoding))
+    fate = loss_sums(frequencies, ladders, recoding)
     heights, leaf = [ladder.height for ladder in ladders], [float(ladder.share[0].min()) for ladder in ladders]
     return {**(recoding.loss if isinstance(recoding, ByGroup) else {}), **measures([fate], heights, leaf)}
 
