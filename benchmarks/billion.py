@@ -1,4 +1,4 @@
-"""Releases of 10^6 to 10^9 rows out of core, beside the engine's own copy.
+"""Releases of 10^6 to 10^9 rows out of core, compared with DuckDB.
 
     python -m benchmarks.billion [rows ...]
 
