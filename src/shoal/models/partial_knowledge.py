@@ -43,7 +43,7 @@ from shoal.models.of_table import TableModel
 from shoal.models.views import CodedTable, Examined
 from shoal.runtime.lazy_dataclass import dataclass
 from shoal.runtime.validation import Name, Validated
-from shoal.table.column_subsets import SubsetCounter, all_subsets, subsets_up_to
+from shoal.table.column_subsets import Combinations, SubsetCounter, all_subsets, subsets_up_to
 from shoal.table.frequency_set import FrequencySet
 from shoal.table.groups import Groups
 from shoal.table.person_crowds import find_person_crowds
@@ -321,7 +321,10 @@ def assess_sets(
 
     ``entries`` are those of ``published``, with their sensitive values.
     """
-    return _Assessor(published, entries, part, known).run(part.sets(names))
+    assessor = _Assessor(published, entries, part, known)
+    if part.by_size and len(widest := part.widest(names)) == 1:
+        assessor.look_at_widest(widest[0])
+    return assessor.run(part.sets(names))
 
 
 class _Assessor:
@@ -340,7 +343,18 @@ class _Assessor:
         ]
         self.effective: dict[str, float | int] = {}
         self.enough_candidates = published.rows >= part.least
+        self.counts_candidates = True
         self._assess(whole, np.zeros(len(published.count), np.int64))
+
+    def look_at_widest(self, chosen: tuple[int, ...]) -> None:
+        """Count candidate rows in the widest set first.
+
+        Who knows fewer columns has no fewer candidate rows, certain ones too. If there are enough here, no subset has
+        fewer, and none is counted.
+        """
+        fewest = self._fewest_candidates(chosen, self.published.combinations(chosen))
+        if fewest >= self.part.least:
+            self.rows, self.counts_candidates = min(self.rows, fewest), False
 
     def run(self, sets: Iterable[tuple[int, ...]]) -> SetsVerdict:
         facts = 0 if self._fails() else None
@@ -397,18 +411,22 @@ class _Assessor:
             group = np.where(occupied, np.cumsum(occupied) - 1, -1)[found.number]
             groups = self.entries.groups_of(group, int(occupied.sum())).within(self.totals)
             self._assess(groups, group)
-        least = self.part.least
+        if self.counts_candidates:
+            fewest = self._fewest_candidates(chosen, found)
+            self.rows = min(self.rows, fewest)
+            self.enough_candidates = self.enough_candidates and fewest >= self.part.least
+        if not self.part.by_size and any(self.hides[j] for j in chosen):
+            self._assess_crowds(chosen)
+
+    def _fewest_candidates(self, chosen: tuple[int, ...], found: Combinations) -> int:
+        """Return the fewest candidate rows of a person in a set of columns."""
         if self.known is not None:
             rows = self.published.count_candidate_rows(self.known, chosen, self.rows)
         elif any(self.hides[j] for j in chosen):
             rows = self.published.count_certain_rows(chosen, self.rows)
         else:  # no cell is suppressed: the rows of the group
-            rows = found.size[occupied]
-        fewest = int(rows.min(initial=self.rows))
-        self.rows = min(self.rows, fewest)
-        self.enough_candidates = self.enough_candidates and fewest >= least
-        if not self.part.by_size and any(self.hides[j] for j in chosen):
-            self._assess_crowds(chosen)
+            rows = found.size[found.visible & (found.size > 0)]
+        return int(rows.min(initial=self.rows))
 
     def _assess_crowds(self, chosen: tuple[int, ...]) -> None:
         """Assess the candidate rows of every person as groups.

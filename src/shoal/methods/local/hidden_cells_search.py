@@ -57,6 +57,8 @@ from shoal.table.column_subsets import Owners, SubsetCounter, owners_of
 
 SETS_PER_TIME_CHECK = 500
 """Number of sets that are processed between two checks of the time."""
+MIN_COLUMNS_OF_WIDE_SETS = 4
+"""Number of columns from which on the matching rows of a set are counted before those of its subsets."""
 
 
 @dataclass(frozen=True)
@@ -277,8 +279,29 @@ class _Hiding(CellsAtLevels):
     def _by_sizes(self) -> bool:
         return self.table.owners is None and (self._sizes_only or not self.table.demands.models)
 
+    def _look_at_wide_sets(self, sets: Sets) -> None:
+        """Find sets with enough matching rows, from wide ones down.
+
+        Who knows fewer columns has no fewer matching rows, and hidden cells never take one away: a set with enough of
+        them has subsets with enough of them. Sets of few columns are counted together, in compiled code.
+        """
+        wide = {chosen for chosen in sets if len(chosen) >= MIN_COLUMNS_OF_WIDE_SETS} - self._sufficient
+        covered: set[tuple[int, ...]] = set()
+        for chosen in sorted(wide, key=lambda chosen: (-len(chosen), chosen)):
+            if is_late(self._deadline):
+                return
+            if chosen not in covered and len(self._insufficient(chosen)):
+                continue
+            self._sufficient.add(chosen)
+            least = self.table.demands.rows[chosen]
+            for part in itertools.combinations(chosen, len(chosen) - 1):
+                if self.table.demands.rows.get(part, least + 1) <= least:
+                    covered.add(part)
+        self._sufficient |= covered
+
     def _open(self, sets: Sets) -> list[tuple[int, ...]]:
         """List the sets in which people may have too few matching rows."""
+        self._look_at_wide_sets(sets)
         left = []
         for _, same_size in itertools.groupby((chosen for chosen in sets if chosen not in self._sufficient), len):
             listed = list(same_size)
