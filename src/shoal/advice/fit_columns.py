@@ -40,6 +40,9 @@ NOTHING_LEFT = 0.97
 """Loss of a column of low weight from which on it is not worth publishing."""
 MAX_DISCLOSURE = 0.1
 """Largest part of the rows for which a sensitive value may be nearly sure, before demands get stricter."""
+MAX_SURE_ROWS = 0.2
+"""Largest part of the rows for which a value may be nearly sure, before whole sensitive columns are left out."""
+MIN_SENSITIVE_PER_DROP = 10
 SURE_SHARE = 0.8
 COMMON_SHARE = 0.75
 """Share of the rows from which on a value tells nothing of one of them."""
@@ -341,7 +344,29 @@ def _limit_disclosure(profile: Profile, trial: _Trial, limit: float, trials: _Tr
             left_alone.add(worst.name)
         else:
             profile, trial = rest, after
-    return profile
+    return _leave_out_telling(profile, trial, trials) if not people else profile
+
+
+def _leave_out_telling(profile: Profile, trial: _Trial, trials: _Trials) -> Profile:
+    """Drop the few sensitive columns that tell most, if that is enough.
+
+    Of many sensitive columns one in ten may go, where a demand on it would cost the detail of all others.
+    """
+    sensitive = [c for c in profile.columns if c.role is Role.SENSITIVE]
+    rest, left = profile, trial
+    for _ in range(len(sensitive) // MIN_SENSITIVE_PER_DROP):
+        if left.disclosed <= MAX_SURE_ROWS or not left.disclosure or trials.work > 3 * MAX_TRIAL_WORK:
+            break
+        name, own = max(left.disclosure.items(), key=lambda one: one[1])
+        reason = f"on a sample a value of it would be nearly sure for {percent(own, 0)} of the rows"
+        columns = [dropped(c, f"{c.reason}, and {reason}") if c.name == name else c for c in rest.columns]
+        rest = replace(rest, columns=tuple(columns))
+        after = trials.run(rest)
+        trials.record(f"without {_join([name])}", after, taken=after is not None and after.disclosed <= MAX_SURE_ROWS)
+        if after is None:
+            break
+        left = after
+    return rest if left.disclosed <= MAX_SURE_ROWS < trial.disclosed else profile
 
 
 def _by_count(column: ColumnProfile) -> ColumnProfile:

@@ -43,7 +43,7 @@ MIN_ILLNESS = 7
 MIN_SENSITIVE_BEGINNING = 5
 SHORT_WORDS = {
     "hh", "id", "nr", "nb", "tv", "bp", "age", "sex", "job", "dog", "cat", "bmi", "tax", "zip", "hiv", "dob", "kid",
-    "inc", "sal", "rtg", "perf", "ttl", "mbr", "emp", "hrs", "lv", "disab", "med", "wrk",
+    "inc", "sal", "dt", "cd", "nm", "yr", "rtg", "perf", "ttl", "mbr", "emp", "hrs", "lv", "disab", "med", "wrk",
 }  # fmt: skip
 """Words of two or three letters that may be a piece of a run-together name, beside those that say nothing."""
 ENDINGS = {
