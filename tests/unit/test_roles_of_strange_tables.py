@@ -7,7 +7,11 @@ two keys were published. Of the four that were written after that, 82 in 100 wer
 mothers, the numbers of prisoners and a key of families were published. Of the first eight of ``fresh_tables`` 163 of
 175 were right at the first look, 7 of 57 sensitive columns were missed and a key of patients was published as a
 quasi-identifier; of the first eight of ``public_headers`` 189 of 197 were right (two labels were corrected since:
-experts take the satisfaction of employees for a harmless fact, too), and 4 of 71 missed.
+experts take the satisfaction of employees for a harmless fact, too), and 4 of 71 missed. The later tables of both were
+looked at once, after the rules had been mended with the first ones: 155 of 175 and 234 of 247 were right, 6 of 53 and 8
+of 102 sensitive columns missed, and a recipient's name, initials and three keys of households were published as
+quasi-identifiers. That is what to expect of unknown tables: since then the rules know them, too, and two labels and
+three columns of these tables, which had faults, were corrected.
 """
 
 from __future__ import annotations
@@ -66,6 +70,11 @@ SETS = {
     "public": [
         public_headers.table_of(lines, Draw(700 + at, public_headers.ROWS))
         for at, lines in enumerate(public_headers.SEEN.values())
+    ],
+    "later fresh": [make(Draw(600 + at, fresh_tables.ROWS)) for at, make in enumerate(fresh_tables.LATER)],
+    "later public": [
+        public_headers.table_of(lines, Draw(800 + at, public_headers.ROWS))
+        for at, lines in enumerate(public_headers.LATER.values())
     ],
 }
 

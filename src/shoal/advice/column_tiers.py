@@ -35,12 +35,13 @@ from shoal.advice.value_kinds import (
 )
 from shoal.formatting import number
 from shoal.schema import Role
-from shoal.schema.column_vocabulary import PEOPLE, words_of
+from shoal.schema.column_vocabulary import IDENTIFYING_ALONE, PEOPLE, words_of
 from shoal.schema.column_words import Meaning, meanings_of
 from shoal.schema.detect_identifiers import (
     are_titled_names,
     has_contact_data,
     identifier_reason,
+    is_key_name,
     is_remark,
     person_reason,
     sensitive_reason,
@@ -90,7 +91,9 @@ MIN_NAMED_KEYS = 20
 KEY_TOPICS = {"offences", "health", "belief", "politics"}
 """Sensitive topics of which a register has numbers, and no amounts: the number of a committal."""
 MIN_KEY_DIGITS = 4
-MIN_DIGITS_OF_LOOSE_KEY = 6
+MIN_DIGITS_OF_LOOSE_KEY = 5
+MAX_ROWS_OF_KEY = 8
+"""Largest mean number of rows with one value of a key, of a household for example."""
 MIN_ROWS_OF_KEY = 100
 CORE_TOPICS = {"age", "sex", "origin", "place", "family"}
 """Visible facts that count more than a private word beside them: the age of a subscriber."""
@@ -242,6 +245,8 @@ def _judge_by_words(column: Evidence) -> Judgement:
     if found is None:
         return _judge_by_shape(column)
     tier = Tier(found.tier)
+    if found.topic == "family" and is_key_name(column.name) and _may_be_key(column):
+        return Judgement(Tier.NAMES, Role.IDENTIFIER, "by its name and values it is a key of families")
     if found.topic in KEY_TOPICS and _numbers_records(column):
         reason = f"by its name it is of a register of {TOPICS[found.topic]}, and no two rows have the same number"
         return Judgement(Tier.NAMES, Role.IDENTIFIER, reason)
@@ -280,8 +285,14 @@ def _may_be_key(column: Evidence) -> bool:
     filled, count = column.rows - column.missing, len(column.values)
     if column.kind != "code" and not _have_form_of_keys(column):
         return False
-    named = any(KEY_ENDING.fullmatch(word) for word in words_of(column.name))
-    return count > max(MIN_LOOSE_CODES, MAX_REPEATED_CODES_SHARE * filled) or (named and count >= MIN_NAMED_KEYS)
+    named = is_key_name(column.name) or any(KEY_ENDING.fullmatch(word) for word in words_of(column.name))
+    repeats_seldom = count * MAX_ROWS_OF_KEY >= filled and count >= MIN_NAMED_KEYS
+    dense = _have_form_of_keys(column) and int(max(column.values)) - int(min(column.values)) < 2 * count
+    return (
+        count > max(MIN_LOOSE_CODES, MAX_REPEATED_CODES_SHARE * filled)
+        or (named and repeats_seldom)
+        or (dense and repeats_seldom and count >= MIN_LOOSE_CODES)
+    )
 
 
 def _have_form_of_keys(column: Evidence) -> bool:
@@ -317,8 +328,9 @@ def _explains_names(name: str) -> bool:
     Places and candidates of an election are called so. A relative, a colleague or a house is not: the names of mothers
     identify their children.
     """
+    is_named = bool(set(words_of(name)) & set(IDENTIFYING_ALONE))
     return any(
-        part.topic == "place"
+        (part.topic == "place" and not is_named)
         or (
             part.way in ("name", "inflection")
             and (part.tier == "sensitive" or (part.tier == "visible" and part.topic not in TOPICS_OF_OTHERS))

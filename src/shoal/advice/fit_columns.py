@@ -344,11 +344,11 @@ def _limit_disclosure(profile: Profile, trial: _Trial, limit: float, trials: _Tr
             left_alone.add(worst.name)
         else:
             profile, trial = rest, after
-    return _leave_out_telling(profile, trial, trials) if not people else profile
+    return _drop_disclosing_columns(profile, trial, trials) if not people else profile
 
 
-def _leave_out_telling(profile: Profile, trial: _Trial, trials: _Trials) -> Profile:
-    """Drop the few sensitive columns that tell most, if that is enough.
+def _drop_disclosing_columns(profile: Profile, trial: _Trial, trials: _Trials) -> Profile:
+    """Drop sensitive columns of high disclosure, if a tenth suffices.
 
     Of many sensitive columns one in ten may go, where a demand on it would cost the detail of all others.
     """

@@ -21,6 +21,8 @@ from shoal.schema.value_words import fold_value, yes_and_no
 MIN_SERIES = 3
 MIN_BATTERY = 5
 MIN_SCALE = 4
+CODED_MARKS = frozenset(["1", "2", "7", "8", "9", "77", "88", "96", "97", "98", "99"])
+"""Codes of yes and no in surveys, with those of no answer."""
 MIN_SHARED_ANSWERS = 0.6
 MIN_TOPIC_COLUMNS = 3
 RECORD_TOPICS = {"health", "offences", "grades", "income", "money"}
@@ -151,7 +153,9 @@ def judge_by_neighbours(
             verb = "sensitive" if adjacent.tier is Tier.SENSITIVE else "private"
             reason = f"it stands among columns of the same values that tell about {TOPICS.get(adjacent.topic, verb)}"
             found[position] = Judgement(adjacent.tier, ROLES[adjacent.tier], reason, adjacent.topic)
-        elif shapes[position].is_mark and (topic := _table_topic(topics)):
+        elif (shapes[position].is_mark or _may_be_coded_mark(position, found, shapes)) and (
+            topic := _table_topic(topics)
+        ):
             reason = f"it is a yes or no that is not understood, in a table about {TOPICS[topic]}"
             found[position] = Judgement(Tier.SENSITIVE, Role.SENSITIVE, reason, topic)
         elif shapes[position].has_fractions and topics["health"] >= MIN_TOPIC_COLUMNS:
@@ -161,6 +165,12 @@ def judge_by_neighbours(
             reason = "it is a number that is not understood, in a table about money"
             found[position] = Judgement(Tier.SENSITIVE, Role.SENSITIVE, reason, "money", is_guess=True)
     return _judge_among_sensitive(found, shapes)
+
+
+def _may_be_coded_mark(position: int, judged: Sequence[Judgement], shapes: Sequence[Shape]) -> bool:
+    """Return whether 1 and 2 are yes and no, after a sensitive column."""
+    answers = shapes[position].answers
+    return {"1", "2"} <= answers <= CODED_MARKS and any(one.tier is Tier.SENSITIVE for one in judged[:position])
 
 
 def _judge_among_sensitive(judged: Sequence[Judgement], shapes: Sequence[Shape]) -> list[Judgement]:

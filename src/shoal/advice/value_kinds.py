@@ -23,7 +23,7 @@ DATE_FORMATS = (
     "%d/%b/%Y", "%d-%b-%Y", "%d-%b-%y",
     "%d%b%Y", "%d%b%Y:%H:%M:%S", "%d%b%y", "%Y-%b-%d",
     "%d %b %Y", "%d %B %Y", "%B %d, %Y", "%b %d, %Y", "%B %Y", "%d/%m/%y", "%m/%d/%y", "%d.%m.%y %H:%M",
-    "%a %b %d %H:%M:%S %Y",
+    "%a %b %d %H:%M:%S %Y", "%Y-%m-%d-%H-%M", "%Y-%m-%d-%H-%M-%S", "%Y.%m.%d", "%Y.%m.%d %H:%M", "%m-%d-%Y %H:%M",
 )  # fmt: skip
 MONTH_FORMATS = {"%Y-%m", "%b-%Y", "%b %Y", "%m/%Y", "%B %Y"}
 MAX_PREFIX_LENGTH = 10

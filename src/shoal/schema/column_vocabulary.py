@@ -36,7 +36,8 @@ IDENTIFIERS = _by_phrase(
     {
         "a name": (
             "fullname, surname, surnames, firstname, lastname, forename, givenname, nickname, fname, lname, "
-            "initials, first name, last name, full name, given name, family name, middle name, maiden name, maiden, "
+            "initials, inits, subjinit, "
+            "first name, last name, full name, given name, family name, middle name, maiden name, maiden, "
             "birth name, second name, vorname, nachname, familienname, geburtsname, rufname, prenom, prenoms, "
             "nom de famille, nom complet, patronyme, apellido, apellidos, primer apellido, segundo apellido, "
             "nom jf, nom de jeune fille, nom naissance, nom de naissance, nom usage, nom usuel, nom patronymique, "
@@ -85,6 +86,7 @@ IDENTIFIERS = _by_phrase(
             "sernr, caseno"
         ),
         "an address": (
+            "hausnr, huisnr, huisnummer, husnr, num civico, civico, "
             "address, addresses, street, street address, house number, strasse, hausnummer, adresse, anschrift, "
             "direccion, calle, endereco, rua, morada, indirizzo, rue, domicile, domicilio, addr"
         ),

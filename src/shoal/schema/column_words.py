@@ -12,7 +12,7 @@ from functools import cache
 from importlib.resources import files
 
 from shoal.runtime.lazy_dataclass import dataclass
-from shoal.schema.column_vocabulary import words_of
+from shoal.schema.column_vocabulary import PEOPLE, words_of
 
 TIERS = ("visible", "private", "sensitive", "technical")
 MIN_ABBREVIATION = 4
@@ -165,7 +165,7 @@ AMBIGUOUS_ALONE = {
     "time", "make", "model", "cor", "cap", "ort", "land",
     "ora", "data", "fin", "alta", "dep", "imp", "sat", "lab", "alt", "ast", "med", "temp", "sal",
     "ill", "stage", "scan", "via", "rank", "party", "race", "fe", "ind", "no", "ps", "pass", "mark", "bond", "rock",
-    "stock", "raise", "default", "web", "golf", "moral", "by", "stad", "zorg", "barn",
+    "stock", "raise", "default", "web", "golf", "moral", "by", "stad", "zorg", "barn", "gang", "proc",
 }  # fmt: skip
 """Words that mean something alone, and may mean anything beside others."""
 
@@ -252,7 +252,7 @@ def _at_an_end(word: str) -> list[Meaning]:
     for length in range(len(word) - 1, MIN_SENSITIVE_BEGINNING - 1, -1):  # religpew: the beginning of religion
         for part in (word[:length], word[-length:] if length > MIN_SENSITIVE_BEGINNING else ""):
             begun = beginnings.get(part, set())
-            if part not in NO_ABBREVIATION and {tier for tier, _ in begun} == {"sensitive"}:
+            if part not in NO_ABBREVIATION and part not in PEOPLE and {tier for tier, _ in begun} == {"sensitive"}:
                 return [Meaning(*sorted(begun)[0], part, "abbreviation")]
     return []
 
@@ -260,7 +260,7 @@ def _at_an_end(word: str) -> list[Meaning]:
 def _abbreviated(word: str) -> list[Meaning]:
     """Return the meaning of a word that begins listed words of one tier only."""
     begun = _lists().beginnings.get(word, set())
-    if word in NO_ABBREVIATION or len({tier for tier, _ in begun}) != 1:
+    if word in NO_ABBREVIATION or word in PEOPLE or len({tier for tier, _ in begun}) != 1:
         return []
     tier, topic = sorted(begun)[0]
     return [Meaning(tier, topic, word, "abbreviation")]
@@ -287,6 +287,7 @@ def _pieces(word: str) -> list[str] | None:
             elif (
                 len(piece) >= MIN_ABBREVIATION
                 and piece not in NO_ABBREVIATION
+                and piece not in PEOPLE
                 and len({tier for tier, _ in lists.beginnings.get(piece, ())}) == 1
             ):
                 cost = 1.8

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from shoal.schema.column_vocabulary import (
     AMBIGUOUS_MEANING,
     CODES,
+    COMPOUND_SUFFIXES,
     IDENTIFIERS,
     IDENTIFYING_ALONE,
     KEYS,
@@ -123,6 +124,9 @@ def is_person_key(name: str) -> bool:
     [True, True, False, False]
     """
     words = words_of(name)
+    if len(words) == 1 and words[0] not in KEYS:  # the number of a house is nobody's
+        stem = next((words[0].removesuffix(end) for end in COMPOUND_SUFFIXES if words[0].endswith(end)), "")
+        return is_key_name(name) and any(part in PEOPLE for part in (stem, stem.removesuffix("s")))
     return is_key_name(name) and ((len(words) == 1 and words[0] not in CODES) or bool(set(words) & PEOPLE))
 
 
