@@ -117,6 +117,29 @@ def test_the_command_releases_and_a_reader_checks(database, tmp_path, shoal):
     assert "already exists" in error
 
 
+def test_the_sources_of_a_plan_are_checked_and_attacked(database, tmp_path, shoal):
+    plan = str(tmp_path / "plan.toml")
+    for command, expected in (("check", 1), ("attack", 0)):
+        status, output, _ = shoal(command, "--plan", plan, "--json")
+        assert status == expected
+        crowds = {part["kind"]: part["smallest_crowd"] for part in json.loads(output)["crowds"]}
+        people = read_people(tmp_path)
+        assert [crowds[kind] for kind in ("root", "facts-1", "facts-2")] == [
+            smallest_crowd(people, known) for known in range(3)
+        ]
+    assert shoal("check", "--plan", plan, "-m", "k-anonymity k=2")[0] == 2
+
+
+def test_people_whom_the_method_suppresses_go_with_all_their_facts(database, tmp_path):
+    people = [(f"p{n}", "fm"[n % 2] if n else "x", 1 + n % 6) for n in range(60)]
+    write_rows(tmp_path / "person.csv", HEADERS["person"], people)
+    changes = ("method.name=full-domain", "method.suppression=0.1", "sizes=[12]")
+    result = release_linked(LinkedPlan.read(tmp_path / "plan.toml", changes))
+    released = read_people(tmp_path / "release")
+    assert result.figures["people"]["released"] == len(released) < 60
+    assert smallest_crowd(released, 2) >= 3
+
+
 def test_a_changed_file_is_noticed(database, tmp_path):
     release_linked(database)
     path = tmp_path / "release" / "visit.csv"

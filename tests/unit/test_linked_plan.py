@@ -108,6 +108,7 @@ REFUSED = [
     (changed("models", value=["k-anonymity k=3", {"name": "risk", "average": "1/4"}]), "linked.model-not-served"),
     (changed("tables", 2, "columns", value={"code": "other"}), "linked.no-sensitive-column"),
     ({**WHOLE, "engine": {"name": "spark"}}, "linked.not-on-spark"),
+    (changed("tables", 1, "time_zone", value="Europe/Berlin"), "linked.time-zones-differ"),
     (changed("output", "shape", value="fragments"), "plan.unusable-key"),
     (changed("scenarios", 0, "facts", value=3), "plan.unusable-key"),
     (changed("scenarios", 0, "counts", value=True), "plan.unknown-key"),

@@ -340,6 +340,24 @@ def check_release(folder: Path | str, plan: LinkedPlan) -> LinkedAudit:
     return replace(audit, models=check.verdicts, changed=changed, warnings=(*audit.warnings, *warnings))
 
 
+def audit_sources(plan: LinkedPlan) -> LinkedAudit:
+    """Audit the sources of a plan of linked tables, as they are.
+
+    Quasi-identifiers are known, and keys only link. The knowledge is that of the plan's scenario.
+    """
+    sources = {table.name: table.source for table in plan.tables}
+    with open_tables(plan.engine, *sources.values()) as reader:
+        read = {name: reader.arrow(source) for name, source in sources.items()}
+    known = {table.name: table.schema.quasi_identifiers for table in plan.tables}
+    secret = [(table.name, name) for table in plan.tables for name in table.schema.sensitive]
+    linked = resolve_links(read, plan.root.name, plan.links, known, secret)
+    described = [
+        AuditedTable(table.name, read[table.name].num_rows, table.parent, table.on, known[table.name], ())
+        for table in (plan.root, *plan.children)
+    ]
+    return _count(linked, tuple(described), plan.k, Knowledge(plan.scenario.facts), [])
+
+
 def _compare_digests(folder: Path, files: Mapping[str, Path]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the files that differ from the certificate, and warnings."""
     try:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shoal.cli.linked import Ignored, Knows, Links, Root, Tables, audit_files, show_audit
+from shoal.cli.linked import Ignored, Knows, Links, Root, Tables, audit_by_plan, audit_files, show_audit
 from shoal.cli.options import TABLES, EngineName, Master, settings_of
 
 if TYPE_CHECKING:
@@ -106,7 +106,10 @@ def attack(
     from shoal.cli.console import print_summary, progress
     from shoal.io.engines.spark_shared_session import shared_spark_session
 
-    audit = audit_files(table, root, link, tables, knows, ignore, names_of(sensitive), None, missing)
+    options = (root, link, knows, ignore, sensitive, quasi_identifiers, categories, external, original)
+    audit = audit_by_plan(plan, table, tables, options)
+    if audit is None:
+        audit = audit_files(table, root, link, tables, knows, ignore, names_of(sensitive), None, missing)
     if audit is not None:
         show_audit(audit, as_json)
         return

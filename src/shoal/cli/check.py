@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shoal.cli.linked import Ignored, Knows, Links, Root, Tables, audit_files, check_files, show_audit
+from shoal.cli.linked import Ignored, Knows, Links, Root, Tables, audit_by_plan, audit_files, show_audit
 from shoal.cli.options import TABLES, EngineName, Master, settings_of
 from shoal.formatting import format_value
 
 if TYPE_CHECKING:
-    from shoal.audit.linked import LinkedAudit
     from shoal.schema import Categories
 
 
@@ -93,11 +92,9 @@ def check(
     from shoal.schema import Column, Role
     from shoal.verification.check import verdict_grid
 
-    if tables is not None and plan is not None:
-        if table or root or link or knows or ignore or sensitive or model or quasi_identifiers or categories:
-            raise PlanError("linked.plan-and-options")
-        audit: LinkedAudit | None = check_files(tables, plan)
-    else:
+    options = (root, link, knows, ignore, sensitive, model, quasi_identifiers, categories)
+    audit = audit_by_plan(plan, table, tables, options)
+    if audit is None:
         audit = audit_files(table, root, link, tables, knows, ignore, names_of(sensitive), model, missing)
     if audit is not None:
         show_audit(audit, as_json)

@@ -85,12 +85,23 @@ def audit_files(
     )
 
 
-def check_files(folder: Path, plan: Path) -> LinkedAudit:
-    """Check a release of linked tables against its plan."""
-    from shoal.audit.linked import check_release
-    from shoal.plan.linked import LinkedPlan
+def audit_by_plan(
+    plan: Path | None, table: Path | None, tables: Path | None, options: Sequence[object]
+) -> LinkedAudit | None:
+    """Audit linked tables by a plan: a release in a folder, or the sources.
 
-    return check_release(folder, LinkedPlan.read(plan))
+    None if it is a plan of one table. ``options`` must be empty, since the plan says all.
+    """
+    from shoal.audit.linked import audit_sources, check_release
+    from shoal.errors import PlanError
+    from shoal.plan.linked import LinkedPlan, has_tables
+
+    if plan is None or (tables is None and (table is not None or not has_tables(plan))):
+        return None
+    if table is not None or any(options):
+        raise PlanError("linked.plan-and-options")
+    loaded = LinkedPlan.read(plan)
+    return audit_sources(loaded) if tables is None else check_release(tables, loaded)
 
 
 def draft_files(folder: Path, out: Path, k: int | None, as_json: bool) -> None:

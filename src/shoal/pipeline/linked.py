@@ -14,6 +14,7 @@ import logging
 import os
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -142,7 +143,7 @@ def release_linked(plan: LinkedPlan, *, overwrite: bool | None = None, progress:
         key = read_key(plan.output.pseudonym_key, target)
     timer = StepTimer(progress)
     logger.info("release of %d linked tables begins", len(plan.tables))
-    with staging(target) as folder, limit_threads(plan.engine.threads), open_engine(plan.engine) as engine:
+    with staging(target) as folder, limit_threads(plan.engine.threads), _open(plan) as engine:
         with timer("reading"):
             read = _read(engine, plan)
         with timer("deciding"):
@@ -160,6 +161,10 @@ def release_linked(plan: LinkedPlan, *, overwrite: bool | None = None, progress:
             publish((folder / FOLDER, target), (), overwrite=may_replace)
     figures = _figures(plan, read, decision, check, tried)
     return LinkedRelease(target, certificate, figures, timer.seconds)
+
+
+def _open(plan: LinkedPlan) -> AbstractContextManager[Engine]:
+    return open_engine(plan.engine, time_zone=plan.root.source.time_zone)
 
 
 def _check_target(target: Path, overwrite: bool) -> None:

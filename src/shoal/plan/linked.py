@@ -213,6 +213,8 @@ class LinkedPlan(Validated):
                 self.columns_of(model)
         if size_of_groups(self.demands, None) is None:
             raise PlanError("scenarios.no-k", scenario=self.scenario.name)
+        if len({table.source.time_zone for table in self.tables}) > 1:
+            raise PlanError("linked.time-zones-differ")
         if self.engine.name == "spark":
             raise PlanError("linked.not-on-spark")
 
