@@ -130,7 +130,7 @@ def test_the_sources_of_a_plan_are_checked_and_attacked(database, tmp_path, shoa
     assert shoal("check", "--plan", plan, "-m", "k-anonymity k=2")[0] == 2
 
 
-def test_people_whom_the_method_suppresses_go_with_all_their_facts(database, tmp_path):
+def test_suppressed_people_go_with_all_their_facts(database, tmp_path):
     people = [(f"p{n}", "fm"[n % 2] if n else "x", 1 + n % 6) for n in range(60)]
     write_rows(tmp_path / "person.csv", HEADERS["person"], people)
     changes = ("method.name=full-domain", "method.suppression=0.1", "sizes=[12]")
