@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from shoal.plan.review import Recipient
 
 ACTIONS = ("look", "check", "levels", "release", "explore", "minimal", "compare", "attack", "cliff", "find")
+RELEASE_ACTIONS = ("compare", "attack", "cliff", "find")
+"""Actions about one release."""
 REPLACEABLE_ACTIONS = ("look", "check", "levels", "explore", "minimal")
 """Actions of which a new run makes the earlier one obsolete."""
 COMPRESSION_SIGNATURES = (b"PK\x03\x04", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd", b"7z\xbc\xaf")
@@ -209,6 +211,39 @@ class Api:
             "runs": {action: run.to_dict() for action, run in project.latest.items()},
         }
 
+    async def rename(self, request: Request) -> Response:
+        """Give a project another title; its address stays."""
+        project = self.project(request)
+        project.rename((await _json_object(request)).get("title", ""))
+        return JSONResponse({"project": project.name, "title": project.title})
+
+    async def remove_project(self, request: Request) -> Response:
+        """Delete a project with its releases and its copy of the table."""
+        project = self.project(request)
+        if (await _json_object(request)).get("name") != project.name:
+            raise InputError("page.name-not-typed")
+        for run in [run for run in self.runs.runs.values() if run.project == str(project.folder)]:
+            await self.runs.cancel(run)
+        await run_in_threadpool(self.projects.remove, project)
+        return JSONResponse({"removed": project.name})
+
+    async def remove_release(self, request: Request) -> Response:
+        """Delete a release; what was handed out or written stays."""
+        project, number = self.project(request), _number(request)
+        project.release_folder(number)
+        for action in RELEASE_ACTIONS:  # a later release may get the same number
+            run = project.latest.pop(f"{action} {number}", None)
+            if run is not None:
+                await self.runs.cancel(run)
+        await run_in_threadpool(project.remove_release, number)
+        return JSONResponse({"removed": number})
+
+    async def undo(self, request: Request) -> Response:
+        """Take back the last change of the plan."""
+        project = self.project(request)
+        project.undo()
+        return self._plan_response(project, language_of(request))
+
     # -- plans -------------------------------------------------------------------------------------
 
     async def read_plan(self, request: Request) -> Response:
@@ -295,7 +330,7 @@ class Api:
         plan_digest = project.digest
         if action == "find":
             job["facts"] = _facts(given.get("facts", []))
-        if action in ("compare", "attack", "find") or (action == "cliff" and given.get("release")):
+        if action in RELEASE_ACTIONS and (action != "cliff" or given.get("release")):
             released = project.release_folder(given.get("release", 0))
             number = int(released.name)
             job |= {
@@ -592,6 +627,9 @@ ENDPOINTS = (
     Endpoint("GET", "/files", Api.list_files),
     Endpoint("POST", "/uploads", Api.upload, BYTES),
     Endpoint("GET", "/projects/{project}", Api.state),
+    Endpoint("PATCH", "/projects/{project}", Api.rename, _fields(title="string")),
+    Endpoint("DELETE", "/projects/{project}", Api.remove_project, _fields(name="string")),
+    Endpoint("POST", "/projects/{project}/undo", Api.undo),
     Endpoint("POST", "/projects/{project}/draft", Api.start_draft, _fields(recipient="string", signed="boolean")),
     Endpoint("GET", "/projects/{project}/plan", Api.read_plan, media_type="text/plain"),
     Endpoint("PUT", "/projects/{project}/plan", Api.write_plan, "text/plain"),
@@ -615,6 +653,7 @@ ENDPOINTS = (
                 values="array", where="array", person="array", rows_per_person="integer"),
     ),
     Endpoint("GET", "/projects/{project}/releases/{number}", Api.read_release),
+    Endpoint("DELETE", "/projects/{project}/releases/{number}", Api.remove_release),
     Endpoint("GET", "/projects/{project}/releases/{number}/files/{file}", Api.download, media_type=BYTES),
     Endpoint(
         "POST", "/projects/{project}/releases/{number}/confirm", Api.confirm,
@@ -633,7 +672,9 @@ def openapi() -> dict[str, Any]:
         names = [part[1:-1] for part in endpoint.path.split("/") if part.startswith("{")]
         parameters = [{"name": n, "in": "path", "required": True, "schema": {"type": "string"}} for n in names]
         parameters += [{"name": n, "in": "query", "schema": {"type": "string"}} for n in QUERIES.get(endpoint.path, ())]
-        status = "201" if endpoint.method == "POST" and endpoint.path.split("/")[-1] != "publish" else "200"
+        status = (
+            "201" if endpoint.method == "POST" and endpoint.path.split("/")[-1] not in ("publish", "undo") else "200"
+        )
         operation: dict[str, Any] = {
             "operationId": endpoint.handler.__name__,
             "summary": (endpoint.handler.__doc__ or "").strip(),

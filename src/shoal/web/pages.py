@@ -5,6 +5,7 @@ A small script in the browser sends changes and replaces the parts of a page tha
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -92,7 +93,15 @@ class Pages:
             "root": self.api.projects.root.name,
             "up": _parent_path(files),
         }
-        return self._page(request, "start.html", projects=self.api.projects.list_names(), **context)
+        return self._page(request, "start.html", projects=self._projects(), **context)
+
+    def _projects(self) -> list[tuple[str, str]]:
+        """List names and titles of the visitor's projects."""
+        found = []
+        for name in self.api.projects.list_names():
+            with contextlib.suppress(LookupError):
+                found.append((name, self.api.projects.get(name).title))
+        return found
 
     async def begin(self, request: Request) -> Response:
         """Redirect to the columns of a project."""
@@ -154,6 +163,8 @@ class Pages:
         busy = {run.id: run for run in project.latest.values() if run.state == "running"}
         return {
             "project": project.name,
+            "title": project.title,
+            "undoable": bool(project.earlier_texts()),
             "step": step,
             "steps": {name: self._step_status(project, name, error, location) for name in STEPS},
             "groups": STEP_GROUPS,

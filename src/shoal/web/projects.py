@@ -52,6 +52,13 @@ TABLE_FILE = "table.json"
 """File of a project that names its table until there is a plan."""
 INTERNAL_FILES = ("facts.json", "confirmed.json")
 """Files of a release that are the page's own."""
+UNDO_FILE = "undo.json"
+"""File of a project with the texts of its plan before the last changes."""
+TITLE_FILE = "title.txt"
+"""File of a project with the title that the user gave it."""
+MAX_UNDO_STEPS = 20
+SHREDDED_BLOCK_BYTES = 1 << 20
+MAX_TITLE_CHARACTERS = 80
 OWN_SUFFIXES = (".recoding", ".internal.html")
 """Ends of the names of files of a release that stay with its owner."""
 SAMPLES = {"patients": "patients.csv", "census": "census.csv"}
@@ -97,11 +104,52 @@ class Project:
         """Save a plan's text atomically; return the fault if it is not TOML."""
         fault = find_syntax_error(text)
         if fault is None:
-            handle, temporary = tempfile.mkstemp(dir=self.folder)  # readable by the user only
-            with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-                file.write(text)
-            os.replace(temporary, self.folder / PLAN_FILE)
+            if self.text and self.text != text:
+                self._write_private(UNDO_FILE, json.dumps([*self.earlier_texts(), self.text][-MAX_UNDO_STEPS:]))
+            self._write_private(PLAN_FILE, text)
         return fault
+
+    def _write_private(self, name: str, text: str) -> None:
+        """Write a file of the project atomically, readable by the user only."""
+        handle, temporary = tempfile.mkstemp(dir=self.folder)
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+        os.replace(temporary, self.folder / name)
+
+    def earlier_texts(self) -> list[str]:
+        """Return the texts of the plan before its last changes, oldest first."""
+        try:
+            texts = json.loads((self.folder / UNDO_FILE).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return []
+        return [text for text in texts if isinstance(text, str)] if isinstance(texts, list) else []
+
+    def undo(self) -> None:
+        """Restore the plan before its last change; raise if there is none."""
+        *others, text = self.earlier_texts() or [""]
+        if not text:
+            raise InputError("page.nothing-to-undo")
+        self._write_private(UNDO_FILE, json.dumps(others))
+        self._write_private(PLAN_FILE, text)
+
+    @property
+    def title(self) -> str:
+        """The name that the user gave the project; its folder's by default."""
+        try:
+            return (self.folder / TITLE_FILE).read_text(encoding="utf-8") or self.name
+        except (OSError, UnicodeDecodeError):
+            return self.name
+
+    def rename(self, title: str) -> None:
+        """Give the project another title; its folder and its links stay."""
+        cleaned = " ".join("".join(sign for sign in title if sign.isprintable()).split())[:MAX_TITLE_CHARACTERS]
+        if not cleaned:
+            raise InputError("page.title-empty")
+        self._write_private(TITLE_FILE, cleaned)
+
+    def remove_release(self, number: int) -> None:
+        """Delete a release for good."""
+        shred(self.release_folder(number))
 
     def document(self) -> dict[str, Any]:
         """Parse the plan into tables and lists; empty if there is none."""
@@ -268,7 +316,7 @@ class Project:
         own = self.folder.resolve()
         reserved = [
             own / name for name in ("releases", EARLIER_KEY_FOLDER, PLAN_FILE, LOG_FILE, ANSWERS_FILE, TABLE_FILE)
-        ]
+        ] + [own / UNDO_FILE, own / TITLE_FILE]
         if real.is_relative_to(projects) and not real.is_relative_to(own):
             raise InputError("page.output-in-other-project")
         if real.parent == projects or any(real.is_relative_to(path) for path in reserved):
@@ -294,6 +342,22 @@ class Project:
         Plan, recoding and internal report are the owner's.
         """
         return [file for file in self.files(number) if file.name != PLAN_FILE and not file.name.endswith(OWN_SUFFIXES)]
+
+
+def shred(folder: Path) -> None:
+    """Overwrite and delete all files of a folder; links are not followed.
+
+    Journals, snapshots and flash memory may keep copies that no program can overwrite.
+    """
+    for path in [*folder.rglob("*")]:
+        if path.is_file() and not path.is_symlink() and path.stat().st_nlink == 1:
+            with contextlib.suppress(OSError), path.open("r+b") as file:
+                left = path.stat().st_size
+                while left > 0:
+                    left -= file.write(bytes(min(left, SHREDDED_BLOCK_BYTES)))
+                file.flush()
+                os.fsync(file.fileno())
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _seen_from(folder: Path, given: str, real: Path) -> str:
@@ -410,6 +474,6 @@ class Projects:
         return project
 
     def remove(self, project: Project) -> None:
-        """Delete a project that failed, such as an interrupted upload."""
+        """Delete a project for good, with the copy of its table."""
         self.opened.pop(project.name, None)
-        shutil.rmtree(project.folder, ignore_errors=True)
+        shred(project.folder)

@@ -14,6 +14,7 @@ import os
 import secrets
 import signal
 import sys
+import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -45,6 +46,7 @@ class Run:
     error: dict[str, str] | None = None
     process: Any = None
     changed: asyncio.Event = field(default_factory=asyncio.Event)
+    started: float = field(default_factory=time.monotonic)
     first: int = 1
     """Number of the oldest event in the buffer."""
 
@@ -61,7 +63,8 @@ class Run:
         """Return state, progress and result for JSON."""
         last = next((event for event in reversed(self.events) if event["event"] == "progress"), None)
         progress = None if last is None else {"step": last["step"], "done": last["done"]}
-        record = {"id": self.id, "action": self.action, "state": self.state, "progress": progress}
+        elapsed = int(time.monotonic() - self.started)
+        record = {"id": self.id, "action": self.action, "state": self.state, "progress": progress, "elapsed": elapsed}
         return record | {"partial": self.partial, "result": self.result, "error": self.error}
 
     @property

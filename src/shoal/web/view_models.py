@@ -9,6 +9,7 @@ import dataclasses
 import json
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -111,7 +112,9 @@ def columns(project: Project, request: Request, language: str) -> dict[str, Any]
         listed.sort(key=lambda one: (-(one["found"] or {}).get("unique", 0), -(one["best"] or {}).get("unique", 0)))
     elif sort == "role":
         listed.sort(key=lambda one: roles.index(one["role"]) if one["role"] in roles else len(roles))
-    return {"columns": listed, "look": look, "roles": roles, "spark": sparkline, "sort": sort, "sorts": SORT_ORDERS,
+    role_counts = Counter(one["role"] for one in listed)
+    return {"columns": listed, "role_counts": role_counts, "look": look, "roles": roles,
+            "spark": sparkline, "sort": sort, "sorts": SORT_ORDERS,
             "people": bool(_columns_with_role(project, "person")), "first_time": not project.releases()}  # fmt: skip
 
 
@@ -355,12 +358,37 @@ def run(project: Project, request: Request, language: str) -> dict[str, Any]:
         "seconds": method.get("time_limit"),
         "takes_time": "time_limit" in fields,
         "latest": None if latest is None else latest.to_dict(),
+        "formats": output_formats(project.document()),
         "made": [
             {"number": n, "few": _partial_knowledge(facts), "proof": _proof_of_ncp(facts), **facts} for n, facts in made
         ],
         "digest": project.digest,
         "review": review_of(project),
     }
+
+
+def output_formats(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """List the formats of a release, with the changes that choose each."""
+    from shoal.errors import TableError
+    from shoal.io.formats import FORMATS, require_packages, written_suffixes
+
+    output = document.get("output")
+    path = output.get("path") if isinstance(output, Mapping) else None
+    if not isinstance(path, str):
+        return []
+    found = []
+    for form in FORMATS.own.values():
+        for suffix in written_suffixes(form):
+            try:
+                require_packages(form)
+            except TableError:
+                continue
+            changes = [
+                {"set": ["output", "path"], "value": f"{path[: len(path) - len(os.path.splitext(path)[1])]}{suffix}"}
+            ]
+            chosen = os.path.splitext(path)[1].lower() == suffix
+            found.append({"title": f"{form.title} ({suffix})", "changes": json.dumps(changes), "chosen": chosen})
+    return found
 
 
 def _proof_of_ncp(facts: Mapping[str, Any]) -> dict[str, Any]:

@@ -205,8 +205,8 @@ def format_of(path: Path, given: str | None = None) -> Format:
 def writer_of(path: Path, given: str | None = None) -> Format:
     """Return the format of a release, by the extension of its path."""
     form = format_named(given) if given is not None else _by_suffix(path)
-    if form is None or not form.writes or (given is None and path.suffix.lower() not in _written(form)):
-        writable = [suffix for one in FORMATS.own.values() for suffix in _written(one)]
+    if form is None or not form.writes or (given is None and path.suffix.lower() not in written_suffixes(form)):
+        writable = [suffix for one in FORMATS.own.values() for suffix in written_suffixes(one)]
         raise OutputError(
             "output.unknown-ending", file=path.name, allowed=", ".join(writable[:-1]), last_allowed=writable[-1]
         )
@@ -214,7 +214,8 @@ def writer_of(path: Path, given: str | None = None) -> Format:
     return form
 
 
-def _written(form: Format) -> tuple[str, ...]:
+def written_suffixes(form: Format) -> tuple[str, ...]:
+    """Return the extensions of a format that releases are written with."""
     if not form.writes:
         return ()
     if form.name == "csv":

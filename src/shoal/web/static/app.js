@@ -7,17 +7,14 @@ import { outdate, refresh, refuse } from "./swap.js";
 import * as tree from "./tree.js";
 import { followAll, start } from "./watch.js";
 
-const undone = [];
 const asked = new Set();
 let known = null;
 
 async function change(changes) {
-  const before = document.getElementById("plan-text").value;
   try {
     refuse("");
     outdate();
     const told = await call("PATCH", here("/plan"), { changes });
-    undone.push(before);
     plan.clean();
     await refresh();
     if (told.error) refuse(told.error);
@@ -70,10 +67,16 @@ document.addEventListener("click", async (event) => {
     field.value = JSON.parse(data.order).join("\n");
     field.dataset.dirty = "yes";
   }
+  else if (data.removeRelease) {
+    if (window.confirm(data.sure)) await call("DELETE", here(`/releases/${data.removeRelease}`)).then(refresh, (error) => refuse(error.message));
+  }
   else if (data.class) tree.add(data.class, button);
   else if (data.level) bins.level(data.level);
   else if ("undo" in data) {
-    if (!tree.undo() && undone.length) await write(undone.pop());
+    if (tree.undo()) return;
+    outdate();
+    await call("POST", here("/undo")).then(() => plan.clean(), (error) => refuse(error.message));
+    await refresh();
   }
   else if (data.publish) {
     try {
@@ -116,6 +119,8 @@ document.addEventListener("change", async (event) => {
   } else if (field.matches("[data-method]") && field.value) {
     const section = field.selectedOptions[0].dataset.section;
     await change([{ set: ["method"], value: section ? JSON.parse(section) : { name: field.value } }]);
+  } else if (field.matches("[data-choice]") && field.value) {
+    await change(JSON.parse(field.value));
   } else if (field.matches("[data-mask]")) {
     document.getElementById(field.dataset.mask).classList.toggle("masked", field.checked);
   }
@@ -189,6 +194,10 @@ document.addEventListener("submit", async (event) => {
     const points = [...form.querySelectorAll("[name=point]:checked")].map((box) => box.value);
     const body = { points, columns: JSON.parse(form.dataset.columns), typed };
     await call("POST", here(`/releases/${form.dataset.release}/confirm`), body).then(refresh, (error) => refuse(error.message));
+  } else if (form.matches(".rename-form, .remove-form")) {
+    const [method, key] = form.matches(".rename-form") ? ["PATCH", "title"] : ["DELETE", "name"];
+    const value = form.querySelector("input").value;
+    await call(method, `${prefix}/api/projects/${encodeURIComponent(form.dataset.name)}`, { [key]: value }).then(() => location.reload(), (error) => refuse(error.message));
   } else if (form.id === "find-form") {
     const facts = [...form.querySelectorAll("[data-find]")].map((field) => [field.value, document.getElementById(`find-value-${field.dataset.find}`).value]);
     await start({ action: "find", release: Number(form.dataset.release), facts: facts.filter(([, value]) => value) });
@@ -243,6 +252,44 @@ function ask() {
   }
 }
 
+// Time since a run began, counted on in the browser.
+setInterval(() => {
+  for (const place of document.querySelectorAll("[data-elapsed]")) {
+    const seconds = Number(place.dataset.elapsed);
+    place.dataset.elapsed = seconds + 1;
+    place.textContent = `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
+  }
+}, 1000);
+
+// Columns by name and role; what is hidden keeps its role.
+function sift() {
+  const wanted = document.getElementById("column-search");
+  if (!wanted) return;
+  const [text, role] = [wanted.value.toLowerCase(), document.getElementById("column-role").value];
+  let shown = 0;
+  for (const row of document.querySelectorAll("[data-row]")) {
+    row.hidden = !row.dataset.name.toLowerCase().includes(text) || (role !== "" && row.dataset.role !== role);
+    shown += row.hidden ? 0 : 1;
+  }
+  const told = document.getElementById("column-count");
+  told.textContent = told.dataset.words.replace("{count}", shown);
+}
+
+document.addEventListener("input", (event) => {
+  if (event.target.matches("#column-search, #column-role")) {
+    event.target.dataset.dirty = "yes";
+    sift();
+  }
+});
+
+document.addEventListener("click", async (event) => {
+  if (event.target.id !== "bulk-go") return;
+  const role = document.getElementById("bulk-role").value;
+  const changes = [...document.querySelectorAll("[data-row]:not([hidden])")].map((row) => ({ column: row.dataset.name, role }));
+  await change(changes);
+});
+
+document.addEventListener("shown", sift);
 document.addEventListener("shown", ask);
 plan.begin();
 ask();
