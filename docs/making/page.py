@@ -1,6 +1,6 @@
-"""Screenshots of docs/web.md, taken by a browser.
+"""Screenshots of docs/web.md and docs/looks.md, taken by a browser.
 
-    python -m docs.making.page    # writes docs/pictures/web-*.png; needs chromium and playwright
+    python -m docs.making.page    # writes docs/pictures/web-*.png and looks-*.png; needs chromium and playwright
 
 A new server is started in a temporary folder. The synthetic census is used for the whole workflow, the patients where a
 picture must be small.
@@ -20,6 +20,10 @@ from typing import Any
 FOLDER = Path(__file__).parents[1] / "pictures"
 IDLE = "main:not(:has([data-watch])):not(:has([data-start])):not(:has([data-levels]))"
 MAX_HEIGHT = 1500
+LOOKS = {"desk": (1366, 768, "light"), "dark": (1366, 768, "dark"), "phone": (390, 844, "light")}
+"""Sizes of the window, and colours, in docs/looks.md."""
+MAIN_STEPS = ("columns", "promise", "attack", "publish")
+"""Steps that are also taken in the dark and on a phone."""
 
 
 def take_pictures() -> None:
@@ -120,7 +124,22 @@ def _walk_through(chromium: Any, link: str) -> None:
     page.goto(f"{at}/promise?lang=de")
     _settle(page)
     _save_screenshot(page, "phone")
+    _take_looks(page, at)
     context.close()
+
+
+def _take_looks(page: Any, at: str) -> None:
+    """Take what fits into one window, of every step."""
+    from shoal.web.translations import STEPS
+
+    for look, (width, height, scheme) in LOOKS.items():
+        page.set_viewport_size({"width": width, "height": height})
+        page.emulate_media(color_scheme=scheme)
+        for step in STEPS if look == "desk" else MAIN_STEPS:
+            page.goto(f"{at}/{step}?lang=en")
+            _settle(page)
+            page.evaluate("scrollTo(0, 0)")
+            page.screenshot(path=FOLDER / f"looks-{step}-{look}.png")
 
 
 def _settle(page: Any) -> None:
