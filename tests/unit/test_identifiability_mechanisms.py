@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.budget import errors
+from shoal.budget.arithmetic import _Tails as Tails
 from shoal.budget.mechanisms import (
     Noise,
     Span,
@@ -248,3 +249,48 @@ def test_replaced_value_changes_a_sum_within_the_sensitivity(values: list[float]
 def test_bad_parameters(call, error, words) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(error, match=words):
         call()
+
+
+# ---- every answer has the noise of its own sensitivity
+# -------------------------------------------------------
+
+
+def fits(answers: list[int], noise: Noise) -> bool:
+    """Return whether answers could be draws of a noise."""
+    widest = half_width(noise, "0.99")
+    counts = Counter(max(-widest, min(widest, answer)) for answer in answers)
+    expected = [noise_probability(noise, value) for value in range(-widest, widest + 1)]
+    expected[0] = expected[-1] = (1 - sum(expected[1:-1])) / 2
+    return chi_square_passes([counts[value] for value in range(-widest, widest + 1)], expected)
+
+
+@pytest.mark.parametrize(
+    ("answer", "sensitivity"),
+    [
+        (lambda source: noisy_count(7, 4, source) - 7, 1),
+        (lambda source: noisy_histogram([7], 4, source)[0] - 7, 2),
+        (lambda source: noisy_histogram([0, 5], 4, source)[1] - 5, 2),
+        (lambda source: int(noisy_sum(6, Span.of(0, 3), 4, source, filtered=False)) - 6, 3),
+        (lambda source: int(noisy_sum(6, Span.of(2, 5), 4, source, filtered=False)) - 6, 3),
+        (lambda source: int(noisy_sum(6, Span.of(2, 5), 4, source, filtered=True)) - 6, 5),
+        (lambda source: int(noisy_sum(6, Span.of(-2, 1), 4, source, filtered=True)) - 6, 3),
+    ],
+)
+def test_answers_have_the_noise_of_their_sensitivity(answer, sensitivity) -> None:  # type: ignore[no-untyped-def]
+    """A replaced row changes an answer by so much; less noise is too little."""
+    source = SeededSource(11)
+    answers = [answer(source) for _ in range(DRAWS // 4)]
+    assert fits(answers, calibrate(4, sensitivity))
+    assert not fits(answers, calibrate(4, sensitivity + 1))
+    assert sensitivity == 1 or not fits(answers, calibrate(4, sensitivity - 1))
+
+
+@pytest.mark.parametrize("bound", ["11/10", "3/2", 2, 10])
+@pytest.mark.parametrize("part", ["1/100", "1/2", "99/100", 1])
+def test_tails_decay_no_faster_than_they_do(bound: str, part: str) -> None:
+    """The search for δ ends where no later tail is larger: Chernoff's bound."""
+    beta = Fraction(part) * (1 - 1 / Fraction(bound))
+    tails = Tails.of(bound, beta)
+    gamma, rate = float(tails.gamma), float(beta)
+    exponent = gamma * math.log(gamma / rate) + (1 - gamma) * math.log((1 - gamma) / (1 - rate))
+    assert 0 < float(tails.decay) <= exponent * (1 + 1e-9)

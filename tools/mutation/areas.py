@@ -61,6 +61,10 @@ TEST_FILES: dict[str, tuple[str, ...]] = {
     ),
     "table": (
         "test_encoding*",
+        "test_microaggregation",
+        "test_linked_*",
+        "test_person_crowds",
+        "test_attacks*",
         "test_models",
         "test_papers_tables",
         "test_pseudonyms",
@@ -71,7 +75,6 @@ TEST_FILES: dict[str, tuple[str, ...]] = {
         "test_spelling",
         "test_label_disclosure",
         "test_people_models",
-        "test_linked_rows",
         "test_person_dates",
         "test_people",
         "test_local_suppression",
