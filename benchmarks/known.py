@@ -28,7 +28,7 @@ names, quasi = {names!r}, {quasi!r}
 hierarchy = lambda j: Widths((5, 20)) if j % 3 == 0 else Flat()
 columns = {{n: Column(Role.QUASI_IDENTIFIER, hierarchy(j)) if j < quasi else Column(Role.OTHER)
            for j, n in enumerate(names)}}
-model = shoal.models.Known(shoal.models.KAnonymity(5), {known})
+model = shoal.models.LooselyKnown(shoal.models.KAnonymity(5), {known})
 plan = shoal.Plan(Schema(columns), (model,), shoal.methods.HiddenCells())
 """
 RELEASE = """
@@ -51,7 +51,7 @@ from shoal.advice.draft import draft_plan
 from shoal.pipeline.run import dry_run
 import tomllib
 document = tomllib.loads(draft_plan(shoal.profile({path!r}), Path({path!r}), Path(".")))
-document["models"] = [{{"name": "k-anonymity", "k": 5, "known": {known}}}]
+document["models"] = [{{"name": "k-anonymity", "k": 5, "known": {known}, "reading": "loose"}}]
 document["method"] = {{"name": "hidden-cells"}}
 document.pop("output", None)
 plan = shoal.Plan.from_dict(document)

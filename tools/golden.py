@@ -96,8 +96,8 @@ def cases() -> Iterator[tuple[str, str, object, object]]:
                 schema, (shoal.models.KAnonymity(3),), shoal.methods.AntiUnification(patterns=patterns)
             ),
         )
-    partial = (shoal.models.Known(shoal.models.KAnonymity(3), 2), shoal.models.PSensitive(2))
-    keys = (shoal.models.KeySet(SCHEMA.quasi_identifiers[:2], k=6),)
+    partial = (shoal.models.LooselyKnown(shoal.models.KAnonymity(3), 2), shoal.models.PSensitive(2))
+    keys = (shoal.models.KeySet(SCHEMA.quasi_identifiers[:2], k=6, reading="loose"),)
     for method in (shoal.methods.HiddenCells(), shoal.methods.FullDomain(), shoal.methods.Auto()):
         yield (
             method.name,

@@ -75,6 +75,7 @@ VALIDATED: dict[type, dict[str, Any]] = {
     shoal.models.TrajectoryAnonymity: {"k": 2},
     shoal.models.Risk: {"highest": "1/5"},
     shoal.models.Known: {"of": shoal.models.KAnonymity(2), "known": 1},
+    shoal.models.LooselyKnown: {"of": shoal.models.KAnonymity(2), "known": 1},
     KnowsColumns: {"of": shoal.models.KAnonymity(2), "columns": ("a",)},
     shoal.models.KeySet: {"columns": ("a",), "k": 2},
     Scenario: {"name": "neighbour", "columns": ("a",)},

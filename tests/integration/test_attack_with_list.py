@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.models.partial_knowledge import KeySet, Known, KnowsColumns
+from shoal.models import KeySet, KnowsColumns, LooselyKnown
 from shoal.risk import attacks_list
 from shoal.risk.assignments import find_possible
 from shoal.schema import Column, Role, Schema
@@ -33,7 +33,7 @@ def plan_of(models=(), keys=(), names="ab"):
 
 
 def attacked(people, released, **options):
-    plan = plan_of(keys=(KeySet(("a", "b"), k=2),)) if not options else plan_of(**options)
+    plan = plan_of(keys=(KeySet(("a", "b"), k=2, reading="loose"),)) if not options else plan_of(**options)
     return shoal.attack(table_of(released), plan, original=table_of(people)).named("list of everybody")
 
 
@@ -58,7 +58,9 @@ def test_equal_groups_survive_a_list():
 
 def test_fewer_people_than_rows_are_no_list():
     results = shoal.attack(
-        table_of(GIONIS_RELEASE), plan_of(keys=(KeySet(("a", "b"), k=2),)), original=table_of(GIONIS[:5])
+        table_of(GIONIS_RELEASE),
+        plan_of(keys=(KeySet(("a", "b"), k=2, reading="loose"),)),
+        original=table_of(GIONIS[:5]),
     )
     assert all(result.name != "list of everybody" for result in results.results)
 
@@ -112,14 +114,13 @@ def test_entries_in_some_assignment(data):
 
 def test_lists_of_any_two_columns(monkeypatch):
     names = "abcd"
-    lists, total = attacks_list.known_lists((Known(shoal.models.KAnonymity(3), 2),), names)
+    two = LooselyKnown(shoal.models.KAnonymity(3), 2)
+    lists, total = attacks_list.known_lists((two,), names)
     assert (len(lists), total, {k for _, k in lists}) == (6, 6, {3})
     monkeypatch.setattr(attacks_list, "MAX_LISTS", 3)
-    assert [chosen for chosen, _ in attacks_list.known_lists((Known(shoal.models.KAnonymity(3), 2),), names)[0]] == [
-        (0, 1), (0, 3), (1, 3)
-    ]  # fmt: skip
+    assert [chosen for chosen, _ in attacks_list.known_lists((two,), names)[0]] == [(0, 1), (0, 3), (1, 3)]
     keys = KnowsColumns(shoal.models.KAnonymity(7), ("d", "b", "a"))  # a key set is always examined
-    assert attacks_list.known_lists((Known(shoal.models.KAnonymity(3), 2), keys), names)[0][0] == ((0, 1, 3), 7)
+    assert attacks_list.known_lists((two, keys), names)[0][0] == ((0, 1, 3), 7)
     assert attacks_list.known_lists((shoal.models.KAnonymity(4),), names) == ([((0, 1, 2, 3), 4)], 1)
 
 
@@ -127,7 +128,7 @@ def test_release_by_hidden_cells_does_not_survive_a_list():
     """Every person has k rows that fit, and some have fewer possible ones."""
     random = np.random.default_rng(3)
     people = [[str(v) for v in row] for row in random.geometric(0.35, (40, 3))]
-    plan = plan_of(keys=(KeySet(("a", "b", "c"), k=3),), names="abc")
+    plan = plan_of(keys=(KeySet(("a", "b", "c"), k=3, reading="loose"),), names="abc")
     source = table_of(people, "abc")
     release = shoal.anonymize(source, plan)
     found = shoal.attack(release.table, plan, original=source).named("list of everybody")
@@ -138,6 +139,6 @@ def test_release_by_hidden_cells_does_not_survive_a_list():
 def test_limit_of_matches(monkeypatch):
     monkeypatch.setattr(attacks_list, "MAX_MATCHES", 0)
     results = shoal.attack(
-        table_of(GIONIS_RELEASE), plan_of(keys=(KeySet(("a", "b"), k=2),)), original=table_of(GIONIS)
+        table_of(GIONIS_RELEASE), plan_of(keys=(KeySet(("a", "b"), k=2, reading="loose"),)), original=table_of(GIONIS)
     )
     assert all(result.name != "list of everybody" for result in results.results)

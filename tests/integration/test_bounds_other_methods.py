@@ -17,7 +17,7 @@ from shoal.bounds.partial_knowledge import least_loss_partial_knowledge
 from shoal.bounds.recodings import least_recoding_loss, local_measure
 from shoal.methods.local.lower_bounds import all_levels
 from shoal.methods.local.suppression_search import with_stars
-from shoal.models import KAnonymity, Known, KnowsColumns, PSensitive, partial_knowledge_models
+from shoal.models import KAnonymity, KnowsColumns, LooselyKnown, PSensitive, partial_knowledge_models
 from tests.builders.bounds import LEAVES, MODELS, optimum, small_problem
 
 
@@ -65,10 +65,10 @@ def least_by_hiding(problem, measure, levels):
 
 
 PARTIAL_KNOWLEDGE = {
-    "known 1": (Known(KAnonymity(2), 1),),
-    "known 2": (Known(KAnonymity(2), 2),),
-    "known 2, k = 3": (Known(KAnonymity(3), 2),),
-    "known 2, p = 2": (Known(KAnonymity(2), 2), Known(PSensitive(2), 2)),
+    "known 1": (LooselyKnown(KAnonymity(2), 1),),
+    "known 2": (LooselyKnown(KAnonymity(2), 2),),
+    "known 2, k = 3": (LooselyKnown(KAnonymity(3), 2),),
+    "known 2, p = 2": (LooselyKnown(KAnonymity(2), 2), LooselyKnown(PSensitive(2), 2)),
     "keys": (KnowsColumns(KAnonymity(2), ("place", "kind")), KnowsColumns(KAnonymity(3), ("kind", "size"))),
     "key of all": (KnowsColumns(KAnonymity(2), ("place", "kind", "size")),),
 }
@@ -171,9 +171,9 @@ def census(rows=300):
 
 
 METHODS = {
-    "hidden-cells": (shoal.methods.HiddenCells(), (Known(KAnonymity(4), 2),)),
-    "hidden-cells at levels": (shoal.methods.HiddenCells(levels={"age": 2}), (Known(KAnonymity(4), 2),)),
-    "stars for few": (shoal.methods.LocalSuppression(), (Known(KAnonymity(4), 2),)),
+    "hidden-cells": (shoal.methods.HiddenCells(), (LooselyKnown(KAnonymity(4), 2),)),
+    "hidden-cells at levels": (shoal.methods.HiddenCells(levels={"age": 2}), (LooselyKnown(KAnonymity(4), 2),)),
+    "stars for few": (shoal.methods.LocalSuppression(), (LooselyKnown(KAnonymity(4), 2),)),
     "anti-unification": (shoal.methods.AntiUnification(), (KAnonymity(4),)),
     "anti-unification, all rows": (
         shoal.methods.AntiUnification(keep_rest=True, patterns="model-aware"),
@@ -181,9 +181,9 @@ METHODS = {
     ),
     "loose stars": (shoal.methods.LocalSuppression(missing="loose"), (KAnonymity(4),)),
     "auto": (shoal.methods.Auto(), (KAnonymity(4),)),
-    "auto for few": (shoal.methods.Auto(), (Known(KAnonymity(4), 2),)),
+    "auto for few": (shoal.methods.Auto(), (LooselyKnown(KAnonymity(4), 2),)),
     "auto, levels": (shoal.methods.Auto(methods=("full-domain",), suppression=0.1), (KAnonymity(4),)),
-    "auto, levels for few": (shoal.methods.Auto(methods=("full-domain",)), (Known(KAnonymity(4), 2),)),
+    "auto, levels for few": (shoal.methods.Auto(methods=("full-domain",)), (LooselyKnown(KAnonymity(4), 2),)),
 }
 
 

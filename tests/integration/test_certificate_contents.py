@@ -376,7 +376,7 @@ def test_wording_of_models_with_known_columns(tmp_path, monkeypatch, capsys):
     plan = {
         "source": {"path": "t.csv"},
         "columns": {name: {"role": "quasi-identifier", "hierarchy": {"flat": True}} for name in data.column_names},
-        "models": [{"name": "k-anonymity", "k": 4, "known": 2}],
+        "models": [{"name": "k-anonymity", "k": 4, "known": 2, "reading": "loose"}],
         "method": {"name": "hidden-cells"},
         "output": {"path": "out.csv"},
     }

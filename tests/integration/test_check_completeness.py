@@ -20,7 +20,7 @@ PLAN = {
 }
 PARTIAL_PLAN = {
     "columns": {"age": "quasi-identifier", "zip": "quasi-identifier"},
-    "models": [{"name": "k-anonymity", "k": 2, "known": 2}],
+    "models": [{"name": "k-anonymity", "k": 2, "known": 2, "reading": "loose"}],
     "method": "hidden-cells",
 }
 HIDDEN = pa.table({"age": ["*", "20", "20", "30", "30"], "zip": ["A", "*", "*", "B", "B"]})

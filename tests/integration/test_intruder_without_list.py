@@ -10,8 +10,12 @@ import shoal
 TABLE = pa.table({"a": ["x", "x", "y", "y"] * 5, "b": ["1", "2", "1", "2"] * 5})
 COLUMNS = {"a": "quasi-identifier", "b": "quasi-identifier"}
 WEAKER = {
-    "known": {"columns": COLUMNS, "models": ["k-anonymity k=2 known=1"], "method": "hidden-cells"},
-    "keys": {"columns": COLUMNS, "keys": [{"columns": ["a", "b"], "k": 2}], "method": "hidden-cells"},
+    "known": {"columns": COLUMNS, "models": ["k-anonymity k=2 known=1 reading=loose"], "method": "hidden-cells"},
+    "keys": {
+        "columns": COLUMNS,
+        "keys": [{"columns": ["a", "b"], "k": 2, "reading": "loose"}],
+        "method": "hidden-cells",
+    },
     "loose": {
         "columns": COLUMNS,
         "models": ["k-anonymity k=2"],

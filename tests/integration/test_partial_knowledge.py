@@ -21,7 +21,7 @@ import shoal.verification.check
 from shoal.errors import PlanError, VerificationError
 from shoal.methods.local import cell_levels, hidden_cells_search
 from shoal.models import partial_knowledge as known_models
-from shoal.models.partial_knowledge import Known, KnowsColumns
+from shoal.models.partial_knowledge import KnowsColumns, LooselyKnown
 from shoal.plan.coerce import parse_model
 from shoal.plan.plan import Plan
 from shoal.schema import Column, Role, Schema, Widths
@@ -68,7 +68,7 @@ def test_known_columns_match_the_definition(release, known, name):
     people, released, secrets = release
     known = min(known, len(people[0]))
     sets = slow.up_to(range(len(people[0])), known)
-    assert_agreement(people, released, secrets, lambda model: Known(model, known), sets, name)
+    assert_agreement(people, released, secrets, lambda model: LooselyKnown(model, known), sets, name)
 
 
 @settings(max_examples=60, deadline=None)
@@ -97,7 +97,7 @@ def test_without_the_original_the_rows_of_a_person_are_a_lower_bound(release, kn
     known = min(known, len(people[0]))
     sets = slow.up_to(range(len(people[0])), known)
     found, _ = evaluate_both_ways(
-        people, released, secrets, Known(shoal.models.KAnonymity(2), known), with_source=False
+        people, released, secrets, LooselyKnown(shoal.models.KAnonymity(2), known), with_source=False
     )
     if found.facts is None:
         certain = min(slow.certain_rows_of(row, released, chosen) for row in released for chosen in sets)
@@ -107,11 +107,13 @@ def test_without_the_original_the_rows_of_a_person_are_a_lower_bound(release, kn
 def test_frequent_pairs_alone_do_not_hide_a_person():
     people = [["p", "q"], *[["p", "r"]] * 3, *[["q", "q"]] * 3]
     released = [["p", "*"], *people[1:]]
-    found, opinion = evaluate_both_ways(people, released, ["u"] * 7, Known(shoal.models.KAnonymity(2), 2))
+    found, opinion = evaluate_both_ways(people, released, ["u"] * 7, LooselyKnown(shoal.models.KAnonymity(2), 2))
     assert (found.failing_groups, found.enough_candidates, found.facts) == (0, False, 2)
     assert found.effective["rows_per_person"] == 1
     assert not opinion.holds
-    alone, _ = evaluate_both_ways(people, released, ["u"] * 7, Known(shoal.models.KAnonymity(2), 2), with_source=False)
+    alone, _ = evaluate_both_ways(
+        people, released, ["u"] * 7, LooselyKnown(shoal.models.KAnonymity(2), 2), with_source=False
+    )
     assert alone.holds
     assert not alone.enough_candidates
 
@@ -156,7 +158,7 @@ def test_methods_satisfy_partial_knowledge_models(name, method, known):
     """Every method that supports partial knowledge satisfies every model."""
     models, holds = MODELS[name]
     table = table_of(150, known)
-    plan = plan_of(tuple(Known(model, known) for model in models), METHODS[method])
+    plan = plan_of(tuple(LooselyKnown(model, known) for model in models), METHODS[method])
     try:
         release = shoal.anonymize(table, plan)
     except shoal.errors.InfeasibleError as error:
@@ -182,7 +184,7 @@ def test_compiled_hiding_matches_the_search(seed, known, monkeypatch):
     random = np.random.default_rng(seed)
     table = pa.table({name: pa.array(random.integers(0, 3 + j, 60)) for j, name in enumerate("abcde")})
     schema = Schema({name: Column(Role.QUASI_IDENTIFIER) for name in "abcde"})
-    plan = shoal.Plan(schema, (Known(shoal.models.KAnonymity(3), known),), shoal.methods.HiddenCells())
+    plan = shoal.Plan(schema, (LooselyKnown(shoal.models.KAnonymity(3), known),), shoal.methods.HiddenCells())
     slowly = shoal.anonymize(table, plan)
     monkeypatch.setattr(hidden_cells_search, "MIN_ENTRIES_TO_COMPILE", 0)
     monkeypatch.setattr(known_models, "MIN_ENTRIES_TO_COMPILE", 0)
@@ -200,7 +202,7 @@ def test_compiled_hiding_matches_the_search(seed, known, monkeypatch):
 def test_auto_with_partial_knowledge():
     """Auto tries the methods that support it and takes the least loss."""
     table = table_of(150, 2)
-    models = (Known(shoal.models.KAnonymity(3), 2),)
+    models = (LooselyKnown(shoal.models.KAnonymity(3), 2),)
     facts = shoal.anonymize(table, plan_of(models, shoal.methods.Auto())).figures["method"]
     losses = {tried["method"]: tried["ncp"] for tried in facts["tried"]}
     assert set(losses) == {"hidden-cells", "full-domain"}
@@ -230,7 +232,7 @@ def test_key_sets_replace_the_set_of_all_columns():
     A key set may have separate parameters.
     """
     table = table_of(200, 5)
-    keys = (shoal.models.KeySet(("a", "b"), k=8), shoal.models.KeySet(("c",)))
+    keys = (shoal.models.KeySet(("a", "b"), k=8, reading="loose"), shoal.models.KeySet(("c",), reading="loose"))
     release = shoal.anonymize(table, plan_of((shoal.models.KAnonymity(3),), shoal.methods.HiddenCells(), keys=keys))
     cells, secrets = visible_cells(release.table), release.table["s"].to_pylist()
     assert slow.row_to_people(cells, secrets, slow.up_to((0, 1), 2), lambda group, _: len(group) >= 8)
@@ -260,7 +262,8 @@ def test_wrongly_visible_cell_is_noticed(monkeypatch):
     monkeypatch.setattr(hidden_cells_search, "recode_cells", careless)
     with pytest.raises(VerificationError):
         shoal.anonymize(
-            table_of(150, 3), plan_of((Known(shoal.models.KAnonymity(4), 2),), shoal.methods.HiddenCells(levels=ZERO))
+            table_of(150, 3),
+            plan_of((LooselyKnown(shoal.models.KAnonymity(4), 2),), shoal.methods.HiddenCells(levels=ZERO)),
         )
 
 
@@ -268,7 +271,7 @@ ZERO = dict.fromkeys(NAMES, 0)
 
 
 def test_levels_are_chosen_by_a_part_of_the_larger_sets(monkeypatch):
-    demands = hidden_cells_search._demands([Known(shoal.models.KAnonymity(3), 3)], tuple("abcdef"))
+    demands = hidden_cells_search._demands([LooselyKnown(shoal.models.KAnonymity(3), 3)], tuple("abcdef"))
     assert demands.tried == demands.sets
     monkeypatch.setattr(cell_levels, "MAX_LARGER_SETS", 7)
     fewer = replace(demands)
@@ -293,7 +296,7 @@ def wide_table(rows, columns, seed=7):
 def test_levels_chosen_by_some_sets_are_judged_by_all(monkeypatch):
     """Levels that look good by some of the sets are judged by all."""
     table, schema = wide_table(400, 7)
-    plan = shoal.Plan(schema, (Known(shoal.models.KAnonymity(3), 3),), shoal.methods.HiddenCells())
+    plan = shoal.Plan(schema, (LooselyKnown(shoal.models.KAnonymity(3), 3),), shoal.methods.HiddenCells())
     monkeypatch.setattr(cell_levels, "MAX_LARGER_SETS", 1)
     results = {}
     for minimum in (0, 10**12):
@@ -308,7 +311,7 @@ def test_levels_chosen_by_some_sets_are_judged_by_all(monkeypatch):
 
 def test_cells_hidden_in_trials_of_levels_are_reused(monkeypatch):
     table, schema = wide_table(400, 7)
-    plan = shoal.Plan(schema, (Known(shoal.models.KAnonymity(3), 3),), shoal.methods.HiddenCells())
+    plan = shoal.Plan(schema, (LooselyKnown(shoal.models.KAnonymity(3), 3),), shoal.methods.HiddenCells())
     monkeypatch.setattr(cell_levels, "MAX_LARGER_SETS", 1)
     reused = shoal.anonymize(table, plan)
     monkeypatch.setattr(cell_levels.LevelChooser, "begun", lambda self: None)
@@ -324,7 +327,7 @@ def test_hidden_cells_are_valid_after_a_timeout(minimum, ticks, monkeypatch):
     monkeypatch.setattr(hidden_cells_search, "MIN_ENTRIES_TO_COMPILE", minimum)
     monkeypatch.setattr(hidden_cells_search, "SETS_PER_TIME_CHECK", 3)
     monkeypatch.setattr(hidden_cells_search, "is_late", lambda deadline: next(left, True))
-    plan = shoal.Plan(schema, (Known(shoal.models.KAnonymity(3), 3),), shoal.methods.HiddenCells(time_limit=1))
+    plan = shoal.Plan(schema, (LooselyKnown(shoal.models.KAnonymity(3), 3),), shoal.methods.HiddenCells(time_limit=1))
     release = shoal.anonymize(table, plan)
     assert release.figures["models"][0]["judged_by"] == "the model and the independent verification"
     assert slow.row_to_people(
@@ -349,7 +352,8 @@ def test_verification_stops_a_release_passed_by_models(monkeypatch):
     monkeypatch.setattr("shoal.models.partial_knowledge.assess_sets", blind)
     with pytest.raises(VerificationError, check=has_code("verification.judgements-differ")):
         shoal.anonymize(
-            table_of(150, 3), plan_of((Known(shoal.models.KAnonymity(4), 2),), shoal.methods.HiddenCells(levels=ZERO))
+            table_of(150, 3),
+            plan_of((LooselyKnown(shoal.models.KAnonymity(4), 2),), shoal.methods.HiddenCells(levels=ZERO)),
         )
 
 
@@ -365,28 +369,45 @@ def document(**more):
     ("more", "message"),
     [
         (
-            {"models": [{"name": "k-anonymity", "k": 5, "known": 5}]},
+            {"models": [{"name": "k-anonymity", "k": 5, "known": 5, "reading": "loose"}]},
             "at most 4, the number of quasi-identifiers. Found 5",
         ),
-        ({"models": [{"name": "k-anonymity", "k": 5, "known": 0}]}, "whole number of at least 1. Found 0"),
-        ({"models": [{"name": "k-anonymity", "k": 5, "known": "2"}]}, "whole number of at least 1"),
-        ({"keys": [{"columns": ["a", "nobody"], "k": 5}]}, "Found 'nobody', which is not one"),
-        ({"keys": [{"columns": ["a", "s"], "k": 5}]}, "Found 's', which is not one"),
-        ({"keys": [{"columns": [], "k": 5}]}, "at least one column. Found none"),
-        ({"keys": [{"columns": ["a", "a"], "k": 5}]}, "each of its columns once"),
-        ({"keys": [{"columns": ["a", "b"], "k": 5}, {"columns": ["b", "a"], "k": 3}]}, "two with the same columns"),
-        ({"keys": [{"columns": ["a"]}]}, "or a model, its own"),
-        ({"keys": [{"columns": ["a"], "k": 1}]}, "whole number of at least 2"),
         (
-            {"keys": [{"columns": ["a"], "models": [{"name": "k-anonymity", "k": 5, "known": 1}]}]},
+            {"models": [{"name": "k-anonymity", "k": 5, "known": 0, "reading": "loose"}]},
+            "whole number of at least 1. Found 0",
+        ),
+        ({"models": [{"name": "k-anonymity", "k": 5, "known": "2", "reading": "loose"}]}, "whole number of at least 1"),
+        ({"keys": [{"columns": ["a", "nobody"], "k": 5, "reading": "loose"}]}, "Found 'nobody', which is not one"),
+        ({"keys": [{"columns": ["a", "s"], "k": 5, "reading": "loose"}]}, "Found 's', which is not one"),
+        ({"keys": [{"columns": [], "k": 5, "reading": "loose"}]}, "at least one column. Found none"),
+        ({"keys": [{"columns": ["a", "a"], "k": 5, "reading": "loose"}]}, "each of its columns once"),
+        (
+            {
+                "keys": [
+                    {"columns": ["a", "b"], "k": 5, "reading": "loose"},
+                    {"columns": ["b", "a"], "k": 3, "reading": "loose"},
+                ]
+            },
+            "two with the same columns",
+        ),
+        ({"keys": [{"columns": ["a"], "reading": "loose"}]}, "or a model, its own"),
+        ({"keys": [{"columns": ["a"], "k": 1, "reading": "loose"}]}, "whole number of at least 2"),
+        (
+            {"keys": [{"columns": ["a"], "models": [{"name": "k-anonymity", "k": 5, "known": 1, "reading": "loose"}]}]},
             "must not have `known`",
         ),
         ({"models": [{"name": "k-anonymity", "k": 5}]}, "Every model must have `known`"),
         (
-            {"models": [{"name": "k-anonymity", "k": 5, "known": 2}], "method": {"name": "mondrian"}},
+            {
+                "models": [{"name": "k-anonymity", "k": 5, "known": 2, "reading": "loose"}],
+                "method": {"name": "mondrian"},
+            },
             "Use one of: .*hidden-cells",
         ),
-        ({"keys": [{"columns": ["a"], "k": 5}], "method": {"name": "mdav"}}, "Use one of: .*hidden-cells"),
+        (
+            {"keys": [{"columns": ["a"], "k": 5, "reading": "loose"}], "method": {"name": "mdav"}},
+            "Use one of: .*hidden-cells",
+        ),
     ],
 )
 def test_invalid_partial_knowledge_in_a_plan(more, message):
@@ -397,16 +418,16 @@ def test_invalid_partial_knowledge_in_a_plan(more, message):
 def test_round_trip_of_a_plan_with_known_and_keys():
     plan = Plan.from_dict(
         document(
-            models=[{"name": "k-anonymity", "k": 5, "known": 2}, {"name": "l-diversity", "l": 2}],
+            models=[{"name": "k-anonymity", "k": 5, "known": 2, "reading": "loose"}, {"name": "l-diversity", "l": 2}],
             keys=[
-                {"columns": ["a", "b"], "k": 9},
+                {"columns": ["a", "b"], "k": 9, "reading": "loose"},
                 {"columns": ["c"], "models": [{"name": "l-diversity", "l": 3}]},
             ],
         )
     )
     assert Plan.from_dict(plan.to_dict()) == plan
     assert plan.model.parts == (
-        Known(shoal.models.KAnonymity(5), 2),
+        LooselyKnown(shoal.models.KAnonymity(5), 2),
         KnowsColumns(shoal.models.KAnonymity(9), ("a", "b")),
         KnowsColumns(shoal.models.LDiversity(2), ("a", "b")),
         KnowsColumns(shoal.models.LDiversity(3), ("c",)),
@@ -414,21 +435,21 @@ def test_round_trip_of_a_plan_with_known_and_keys():
 
 
 def test_a_model_on_the_command_line_can_say_known():
-    assert parse_model("k-anonymity k=5 known=2") == Known(shoal.models.KAnonymity(5), 2)
+    assert parse_model("k-anonymity k=5 known=2 reading=loose") == LooselyKnown(shoal.models.KAnonymity(5), 2)
 
 
 def test_check_of_the_release_alone():
     """Check reports what follows from the release without the original."""
     table = pa.table({"a": list("ppqq"), "b": ["r", "*", "r", "r"]})
-    answer = shoal.check(table, ["k-anonymity k=2 known=2"], quasi_identifiers=["a", "b"]).to_dict()
+    answer = shoal.check(table, ["k-anonymity k=2 known=2 reading=loose"], quasi_identifiers=["a", "b"]).to_dict()
     assert not answer["holds"]
     assert answer["models"][0]["facts"]["fails_at"] == 2
-    good = shoal.check(table, ["k-anonymity k=2 known=1"], quasi_identifiers=["a", "b"]).to_dict()
+    good = shoal.check(table, ["k-anonymity k=2 known=1 reading=loose"], quasi_identifiers=["a", "b"]).to_dict()
     assert good["holds"]
     assert good["models"][0]["facts"]["checked_with"] == "the release alone"
     assert good["models"][0]["facts"]["person_to_rows"] == "not to be told from the release alone"
     with pytest.raises(PlanError, check=has_code("models.known-too-large")):
-        shoal.check(table, ["k-anonymity k=2 known=3"], quasi_identifiers=["a", "b"])
+        shoal.check(table, ["k-anonymity k=2 known=3 reading=loose"], quasi_identifiers=["a", "b"])
 
 
 # -- levels for all rows -----------------------------------------------------------------------------
@@ -465,7 +486,7 @@ def test_full_domain_optimum_and_descent(known, monkeypatch):
     from shoal.methods.full_domain import exhaustive as lattice_search
 
     table = table_of(120, known + 10)
-    model = (Known(shoal.models.KAnonymity(4), known),)
+    model = (LooselyKnown(shoal.models.KAnonymity(4), known),)
     found = shoal.anonymize(table, plan_of(model, shoal.methods.FullDomain()))
     assert found.search["optimal"]
     best = tuple(found.figures["levels"].values())
@@ -483,7 +504,8 @@ def test_full_domain_optimum_and_descent(known, monkeypatch):
 def test_models_of_all_and_of_known_columns_combined():
     table = table_of(200, 7)
     release = shoal.anonymize(
-        table, plan_of((shoal.models.KAnonymity(2), Known(shoal.models.KAnonymity(9), 1)), shoal.methods.FullDomain())
+        table,
+        plan_of((shoal.models.KAnonymity(2), LooselyKnown(shoal.models.KAnonymity(9), 1)), shoal.methods.FullDomain()),
     )
     cells = visible_cells(release.table)
     assert min(Counter(map(tuple, cells)).values()) >= 2
@@ -492,7 +514,7 @@ def test_models_of_all_and_of_known_columns_combined():
 
 def test_partial_knowledge_levels_suppress_no_rows():
     with pytest.raises(PlanError, check=has_code("method.suppression-with-known")):
-        plan_of((Known(shoal.models.KAnonymity(4), 2),), shoal.methods.FullDomain(suppression=0.1))
+        plan_of((LooselyKnown(shoal.models.KAnonymity(4), 2),), shoal.methods.FullDomain(suppression=0.1))
 
 
 # -- attacks and reports ---------------------------------------------------------------------------
@@ -528,7 +550,7 @@ def test_attack_counts_rows_singled_out_by_facts(release):
 
 def test_release_for_two_known_columns_resists_two_facts():
     table = table_of(150, 3)
-    plan = plan_of((Known(shoal.models.KAnonymity(3), 2),), shoal.methods.HiddenCells())
+    plan = plan_of((LooselyKnown(shoal.models.KAnonymity(3), 2),), shoal.methods.HiddenCells())
     release = shoal.anonymize(table, plan)
     found = shoal.attack(release.table, plan, original=table).facts
     assert found.rows[:2] == (0, 0)
@@ -540,7 +562,11 @@ def test_report_limits_the_promise_to_known_columns():
     """The report states that all columns at once are not promised."""
     from shoal.report.wording import model_sentence
 
-    for parameters in ({"k": 5, "known": 2}, {"k": 5, "known": 1}, {"k": 5, "keys": ["a", "b"]}):
+    for parameters in (
+        {"k": 5, "known": 2, "reading": "loose"},
+        {"k": 5, "known": 1, "reading": "loose"},
+        {"k": 5, "keys": ["a", "b"]},
+    ):
         words = model_sentence({"name": "k-anonymity", "parameters": parameters}, ())
         assert "at least 5 rows" in words
         assert "Of all columns at once it is not promised." in words

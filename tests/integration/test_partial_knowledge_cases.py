@@ -14,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
+from shoal.models import KeySet, LooselyKnown
 from shoal.models import partial_knowledge as known_models
-from shoal.models.partial_knowledge import KeySet, Known, bind_keys
+from shoal.models.scenarios import bind_keys
 from tests.builders.conformance import SECRETS
 from tests.builders.errors import has_code
 from tests.builders.partial_knowledge import assert_agreement, evaluate_both_ways
@@ -34,12 +35,14 @@ def test_ways_to_count_agree_on_sets_of_three_columns(name):
     people = [list(cells) for cells in labels for _ in range(2 * len(SECRETS))]
     released = [["*" if (i + j) % 7 == 0 else cell for j, cell in enumerate(cells)] for i, cells in enumerate(people)]
     secrets = [SECRETS[i % len(SECRETS)] for i in range(len(people))]
-    assert_agreement(people, released, secrets, lambda model: Known(model, 3), slow.up_to(range(4), 3), name)
+    assert_agreement(people, released, secrets, lambda model: LooselyKnown(model, 3), slow.up_to(range(4), 3), name)
 
 
 def test_failing_rows_are_those_of_failing_groups():
     table = pa.table({"a": list("ppqqq*"), "b": list("rrssss"), "s": list("uuuvwu")})
-    answer = shoal.check(table, ["p-sensitive p=2 known=1"], quasi_identifiers=["a", "b"], sensitive=["s"]).to_dict()
+    answer = shoal.check(
+        table, ["p-sensitive p=2 known=1 reading=loose"], quasi_identifiers=["a", "b"], sensitive=["s"]
+    ).to_dict()
     assert answer["failing_rows"] == 3  # those of p, which are those of r; and the one that can be a p too
 
 
@@ -50,7 +53,9 @@ def test_certain_rows_with_a_partly_hidden_column():
     """
     people = [["p", "q"], ["p", "q"], ["q", "q"], ["q", "q"], ["p", "r"], ["q", "r"], ["q", "r"]]
     released = [[a, b.replace("r", "*")] for a, b in people]
-    found, _ = evaluate_both_ways(people, released, ["u"] * 7, Known(shoal.models.KAnonymity(2), 2), with_source=False)
+    found, _ = evaluate_both_ways(
+        people, released, ["u"] * 7, LooselyKnown(shoal.models.KAnonymity(2), 2), with_source=False
+    )
     assert found.facts is None  # what is visible is frequent
     assert found.effective["rows_per_person"] == 1  # the only (p, *)
 
@@ -58,14 +63,16 @@ def test_certain_rows_with_a_partly_hidden_column():
 def test_key_set_replaces_the_same_model_and_column_only():
     """A model of a key set replaces the one of its name and column alone."""
     general = (shoal.models.KAnonymity(5), shoal.models.PSensitive(2, "s"), shoal.models.PSensitive(3, "t"))
-    key = KeySet(("a", "b"), k=9, models=(shoal.models.PSensitive(4, "s"),))
+    key = KeySet(("a", "b"), k=9, models=(shoal.models.PSensitive(4, "s"),), reading="loose")
     bound = bind_keys(general, (key,))
     assert [part.of for part in bound] == [
         shoal.models.KAnonymity(9),
         shoal.models.PSensitive(4, "s"),
         shoal.models.PSensitive(3, "t"),
     ]
-    for_all = KeySet(("a",), models=(shoal.models.PSensitive(4),))  # without a column, that is for each
+    for_all = KeySet(
+        ("a",), models=(shoal.models.PSensitive(4),), reading="loose"
+    )  # without a column, that is for each
     assert [part.of for part in bind_keys(general, (for_all,))] == [
         shoal.models.PSensitive(4), shoal.models.KAnonymity(5)
     ]  # fmt: skip
@@ -73,9 +80,9 @@ def test_key_set_replaces_the_same_model_and_column_only():
 
 def test_key_set_limit_of_twelve_columns():
     names = tuple("abcdefghijklm")
-    assert KeySet(names[:12]).columns == names[:12]
+    assert KeySet(names[:12], reading="loose").columns == names[:12]
     with pytest.raises(shoal.errors.PlanError, check=has_code("plan.key-set-too-large", limit=12, found=13)):
-        KeySet(names)
+        KeySet(names, reading="loose")
 
 
 def test_rows_hiding_a_column_are_in_none_of_its_groups():
@@ -84,7 +91,7 @@ def test_rows_hiding_a_column_are_in_none_of_its_groups():
     Rows that hide the column are not counted among its rows.
     """
     table = pa.table({"a": ["x", "x", "*", "*"], "b": ["y"] * 4, "s": ["1", "1", "2", "3"]})
-    found = shoal.check(table, ["p-sensitive p=2 known=1"], quasi_identifiers=["a", "b"], sensitive=["s"])
+    found = shoal.check(table, ["p-sensitive p=2 known=1 reading=loose"], quasi_identifiers=["a", "b"], sensitive=["s"])
     assert (found.models[0].failing_groups, found.models[0].failing_rows) == (1, 2)
 
 
@@ -99,7 +106,7 @@ def test_failing_rows_are_those_of_all_sets(rows, known, k, compiled):
     """Rows that fail on some set, also where single columns fail already."""
     table = pa.table({name: [row[j] for row in rows] for j, name in enumerate("abc")})
     with patch.object(known_models, "MIN_ENTRIES_TO_COMPILE", 0 if compiled else 10**9):
-        answer = shoal.check(table, [f"k-anonymity k={k} known={known}"], quasi_identifiers=list("abc"))
+        answer = shoal.check(table, [f"k-anonymity k={k} known={known} reading=loose"], quasi_identifiers=list("abc"))
     failing = set()
     for chosen in slow.up_to(range(3), known):
         for group in slow.groups(rows, range(len(rows)), chosen):

@@ -17,7 +17,7 @@ from shoal.io.engines.duckdb import DuckDBEngine
 from shoal.models import MODELS as MODELS_BY_NAME
 from shoal.models.base import AllOf
 from shoal.models.by_people import as_people_models
-from shoal.models.partial_knowledge import Known, KnowsColumns
+from shoal.models.partial_knowledge import KnowsColumns, LooselyKnown
 from shoal.plan.plan import Plan
 from shoal.schema import Column, Flat, Role, Schema
 from shoal.table import read_frequency_set
@@ -116,7 +116,10 @@ def expected(rows, sets, holds, least):
 @given(rows=st.lists(ROW, min_size=1, max_size=16), known=st.integers(1, 3), name=st.sampled_from(sorted(MODELS)))
 def test_known_columns_by_people_match_the_definition(engine, rows, known, name):
     model, holds = MODELS[name]
-    parts = {Known(model, known): slow.up_to(range(3), known), KnowsColumns(model, ("c", "a")): slow.up_to((0, 2), 2)}
+    parts = {
+        LooselyKnown(model, known): slow.up_to(range(3), known),
+        KnowsColumns(model, ("c", "a")): slow.up_to((0, 2), 2),
+    }
     for part, sets in parts.items():
         found, opinion = evaluate_both_ways(engine, rows, part)
         good, fewest = expected(rows, sets, holds, getattr(model, "k", 1))
@@ -129,7 +132,7 @@ def test_rows_of_one_person_are_no_crowd():
     """Five equal rows of one person: enough rows for k = 3, but one person."""
     rows = [("u", "p", "p", "p", "a", 31)] * 5 + [(person, "q", "q", "q", "a", 31) for person in "vwx"]
     with DuckDBEngine() as engine:
-        found, opinion = evaluate_both_ways(engine, rows, Known(shoal.models.KAnonymity(3), 1))
+        found, opinion = evaluate_both_ways(engine, rows, LooselyKnown(shoal.models.KAnonymity(3), 1))
     assert not found.holds
     assert not opinion.holds
     assert found.effective == {"k": 1, "people_per_person": 1}
@@ -137,7 +140,7 @@ def test_rows_of_one_person_are_no_crowd():
 
 def test_trajectory_anonymity_takes_no_known():
     with pytest.raises(PlanError, match="all columns of several rows"):
-        Known(MODELS_BY_NAME["trajectory-anonymity"](k=3), 2)
+        LooselyKnown(MODELS_BY_NAME["trajectory-anonymity"](k=3), 2)
 
 
 def visits(people=60, rows=240):
@@ -159,7 +162,7 @@ def visits(people=60, rows=240):
 def test_partial_knowledge_releases_protect_people(method, name):
     model, _ = MODELS[name]
     table = visits()
-    models = (Known(shoal.models.KAnonymity(4), 2), *(() if name == "k" else (Known(model, 2),)))
+    models = (LooselyKnown(shoal.models.KAnonymity(4), 2), *(() if name == "k" else (LooselyKnown(model, 2),)))
     release = shoal.anonymize(table, Plan(SCHEMA, models, method))
     assert "who" not in release.table.column_names
     assert {model["counts"] for model in release.figures["models"]} == {"people"}

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.methods.local import hidden_cells_search
-from shoal.models.partial_knowledge import KeySet, Known
+from shoal.models import KeySet, LooselyKnown
 from shoal.schema import Column, Role, Schema
 from shoal.table import person_crowds
 from shoal.table.column_subsets import SubsetCounter
@@ -55,7 +55,7 @@ def test_candidates_have_different_diseases(method):
         }
     )
     models = (shoal.models.KAnonymity(2), shoal.models.PSensitive(2))
-    plan = shoal.Plan(schema, models, METHODS[method], keys=(KeySet(("age", "zip")),))
+    plan = shoal.Plan(schema, models, METHODS[method], keys=(KeySet(("age", "zip"), reading="loose"),))
     release = shoal.anonymize(patients_table(PATIENTS), plan)
     released = list(zip(*(release.table[name].to_pylist() for name in ("age", "zip")), strict=True))
     diseases = release.table["disease"].to_pylist()
@@ -73,7 +73,7 @@ def test_both_verdicts_refuse_rows_of_one_disease():
     people = [list(row[:2]) for row in PATIENTS]
     released = [["*", "A"]] * 2 + people[2:]
     secrets = ["u", "u", "v", "w", "v", "w"]
-    found, opinion = evaluate_both_ways(people, released, secrets, Known(shoal.models.PSensitive(2), 2))
+    found, opinion = evaluate_both_ways(people, released, secrets, LooselyKnown(shoal.models.PSensitive(2), 2))
     assert (found.holds, found.enough_candidates, found.effective["p"]) == (False, False, 1)
     assert (found.failing_groups, found.failing_crowds) == (1, 1)
     assert found.failing.tolist() == [True, False, False, False, False]  # one entry for both rows
@@ -83,7 +83,10 @@ def test_both_verdicts_refuse_rows_of_one_disease():
 def test_check_of_such_a_release_is_incomplete():
     rows = [("*", "A", "HIV")] * 2 + PATIENTS[2:]
     answer = shoal.check(
-        patients_table(rows), ["p-sensitive p=2 known=2"], quasi_identifiers=["age", "zip"], sensitive=["disease"]
+        patients_table(rows),
+        ["p-sensitive p=2 known=2 reading=loose"],
+        quasi_identifiers=["age", "zip"],
+        sensitive=["disease"],
     ).to_dict()
     assert answer["holds"]
     assert not answer["complete"]
@@ -93,7 +96,7 @@ def test_check_of_such_a_release_is_incomplete():
 def test_visible_people_are_decided_by_the_release_alone():
     """The candidates of p, none of them uncertain, have too much of one value."""
     rows = [("p", "q", "u"), ("p", "q", "v"), ("*", "q", "u"), ("p", "*", "u"), ("r", "s", "v"), ("r", "s", "u")]
-    models = ["alpha-k k=2 alpha=0.7 known=2"]
+    models = ["alpha-k k=2 alpha=0.7 known=2 reading=loose"]
     answer = shoal.check(
         patients_table(rows), models, quasi_identifiers=["age", "zip"], sensitive=["disease"]
     ).to_dict()
@@ -126,10 +129,10 @@ def test_releases_bind_both_crowds(table, name, method, data):
     keys: tuple[KeySet, ...] = ()
     if data.draw(st.booleans(), "known"):
         known = data.draw(st.integers(1, len(columns)), "m")
-        models, sets = tuple(Known(model, known) for model in models), slow.up_to(columns, known)
+        models, sets = tuple(LooselyKnown(model, known) for model in models), slow.up_to(columns, known)
     else:
         chosen = data.draw(st.lists(st.sampled_from(columns), min_size=1, unique=True), "key set")
-        keys, sets = (KeySet(tuple(names[j] for j in chosen)),), slow.up_to(chosen, len(chosen))
+        keys, sets = (KeySet(tuple(names[j] for j in chosen), reading="loose"),), slow.up_to(chosen, len(chosen))
     source = pa.table({**{one: [row[j] for row in cells] for j, one in enumerate(names)}, "s": secrets})
     try:
         release = shoal.anonymize(source, shoal.Plan(schema_of(names), models, METHODS[method], keys=keys))
@@ -167,7 +170,7 @@ def test_people_releases_bind_both_crowds(rows, name, known):
     model, holds = PEOPLE_MODELS[name]
     columns = ("who", "a", "b", "secret")
     source = pa.table({one: [row[j] for row in rows] for j, one in enumerate(columns)})
-    plan = shoal.Plan(PEOPLE_SCHEMA, (Known(model, known),), shoal.methods.HiddenCells(levels={"a": 0, "b": 0}))
+    plan = shoal.Plan(PEOPLE_SCHEMA, (LooselyKnown(model, known),), shoal.methods.HiddenCells(levels={"a": 0, "b": 0}))
     decisions, original = [], hidden_cells_search.recode_cells
 
     def recorded(problem, table, levels, hidden, finished):

@@ -22,10 +22,13 @@ from shoal.verification import verify as verification
 from shoal.verification.independent import reading
 from shoal.verification.written_texts import spell_as_written
 
-KNOWN = {"models": [{"name": "k-anonymity", "k": 3, "known": 2}], "method": {"name": "hidden-cells"}}
+KNOWN = {
+    "models": [{"name": "k-anonymity", "k": 3, "known": 2, "reading": "loose"}],
+    "method": {"name": "hidden-cells"},
+}
 KEYS = {
     "models": [{"name": "k-anonymity", "k": 3}, {"name": "p-sensitive", "p": 2}],
-    "keys": [{"columns": ["age", "zip"]}],
+    "keys": [{"columns": ["age", "zip"], "reading": "loose"}],
     "method": {"name": "hidden-cells"},
 }
 LOOSE = {
@@ -297,7 +300,14 @@ def release_people(folder, output, **more):
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 @pytest.mark.parametrize(
-    "more", [{}, {"models": [{"name": "k-anonymity", "k": 2, "known": 1}], "method": {"name": "full-domain"}}]
+    "more",
+    [
+        {},
+        {
+            "models": [{"name": "k-anonymity", "k": 2, "known": 1, "reading": "loose"}],
+            "method": {"name": "full-domain"},
+        },
+    ],
 )
 def test_people_of_the_original_are_read_again(folder, ending, more):
     found = release_people(folder, "out.csv", ending=ending, **more)

@@ -26,7 +26,7 @@ METHODS = [
 ]  # fmt: skip
 SUFFIXES = ["csv", "parquet", "xlsx", "sav", "dta", "sqlite"]
 UNITS = ["rows", "people", "linked"]
-KNOWLEDGE = ["all", "known", "keys"]
+KNOWLEDGE = ["all", "known", "keys", "known, loose", "keys, loose"]
 MODELS = [
     {"name": "p-sensitive", "p": 2},
     {"name": "l-diversity", "l": 2},
@@ -101,10 +101,11 @@ def make_plan(method, suffix, unit, knowledge, model):
         "source": {"path": "source.csv"}, "output": {"path": f"released.{suffix}", "pseudonym_key": "key"},
         "columns": columns, "models": models, "method": method, "engine": {"threads": 1},
     }  # fmt: skip
-    if knowledge == "known":
-        plan["models"] = [{**one, "known": 2} for one in models]
-    if knowledge == "keys":
-        plan["keys"] = [{"columns": ["age", "ward"]}, {"columns": ["place"], "k": 4}]
+    reading = {"reading": "loose"} if "loose" in knowledge else {}
+    if knowledge.startswith("known"):
+        plan["models"] = [{**one, "known": 2, **reading} for one in models]
+    if knowledge.startswith("keys"):
+        plan["keys"] = [{"columns": ["age", "ward"], **reading}, {"columns": ["place"], "k": 4, **reading}]
     return plan
 
 
@@ -153,10 +154,12 @@ def columns_of(**others):
 def test_checker_finds_candidates_of_one_value(tmp_path):
     models = [{"name": "k-anonymity", "k": 2}, {"name": "p-sensitive", "p": 2}]
     document = {"columns": columns_of(), "models": models, "keys": [{"columns": ["age", "zip"]}]}
+    loose = {**document, "keys": [{"columns": ["age", "zip"], "reading": "loose"}]}
     hidden = [("*", "A", "HIV")] * 2 + PATIENTS[2:]
-    assert "rows that can be a person's" in check_release(release_of(tmp_path, PATIENTS, hidden, document))
+    assert "rows that can be a person's" in check_release(release_of(tmp_path, PATIENTS, hidden, loose))
+    assert "in a group of 2" in check_release(release_of(tmp_path, PATIENTS, hidden, document))
     safe = [("*", "A", "HIV")] * 2 + [("20", "*", ill) for _, _, ill in PATIENTS[2:4]] + PATIENTS[4:]
-    assert check_release(release_of(tmp_path, PATIENTS, safe, document)) is None
+    assert check_release(release_of(tmp_path, PATIENTS, safe, loose)) is None
 
 
 @pytest.mark.parametrize(

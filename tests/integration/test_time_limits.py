@@ -19,7 +19,7 @@ from shoal.errors import InfeasibleError
 from shoal.methods import METHODS, Levels
 from shoal.methods.auto import make_method
 from shoal.methods.time_limits import answer_within
-from shoal.models.partial_knowledge import Known
+from shoal.models.partial_knowledge import LooselyKnown
 from shoal.plan.plan import Plan
 from shoal.runtime.search_allowance import allow_seconds
 from shoal.schema import Column, Role, Schema, Widths
@@ -43,7 +43,7 @@ def people(rows=60):
 def plan_of(name, limit):
     given = {} if limit is None else {"time_limit": limit}
     models = (shoal.models.KAnonymity(4),)
-    return Plan(SCHEMA, models if name != "hidden-cells" else (Known(models[0], 2),), make_method(name, given))
+    return Plan(SCHEMA, models if name != "hidden-cells" else (LooselyKnown(models[0], 2),), make_method(name, given))
 
 
 def test_every_search_takes_a_time_limit():

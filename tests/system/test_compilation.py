@@ -60,7 +60,7 @@ partial_knowledge.MIN_ENTRIES_TO_COMPILE = hidden_cells_search.MIN_ENTRIES_TO_CO
 table = compilation.census_table(200)
 schema = Schema({name: Column(Role.QUASI_IDENTIFIER) for name in compilation.QUASI_IDENTIFIERS})
 table = table.select(list(compilation.QUASI_IDENTIFIERS))
-model = partial_knowledge.Known(shoal.models.KAnonymity(3), 2)
+model = partial_knowledge.LooselyKnown(shoal.models.KAnonymity(3), 2)
 shoal.anonymize(table, shoal.Plan(schema, (model,), METHODS["hidden-cells"]()))
 if before != [list(made.signatures) for made in (count_sets, hide_rare)]:
     print("other signatures")

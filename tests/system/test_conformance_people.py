@@ -61,7 +61,10 @@ def method_of(name):
 
 def models_of(name):
     if name == "hidden-cells":
-        return (shoal.models.Known(shoal.models.KAnonymity(4), 1), shoal.models.Known(shoal.models.PSensitive(2), 1))
+        return (
+            shoal.models.LooselyKnown(shoal.models.KAnonymity(4), 1),
+            shoal.models.LooselyKnown(shoal.models.PSensitive(2), 1),
+        )
     return (shoal.models.TrajectoryAnonymity(3, 2),) if name == "facts-suppression" else BY_PEOPLE
 
 

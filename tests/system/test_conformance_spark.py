@@ -77,8 +77,8 @@ def test_both_engines_link_rows_and_shift_dates_equally(spark, tmp_path, monkeyp
 def test_both_engines_with_partial_knowledge(spark):
     """An intruder knows any two columns; one key set has another k."""
     table = table_of(200, 3)
-    keys = (shoal.models.KeySet(SCHEMA.quasi_identifiers[:2], k=6),)
-    models = (shoal.models.Known(shoal.models.KAnonymity(3), 2), shoal.models.PSensitive(2))
+    keys = (shoal.models.KeySet(SCHEMA.quasi_identifiers[:2], k=6, reading="loose"),)
+    models = (shoal.models.LooselyKnown(shoal.models.KAnonymity(3), 2), shoal.models.PSensitive(2))
     plan = shoal.Plan(SCHEMA, models, shoal.methods.HiddenCells(), keys=keys)
     ours = shoal.anonymize(table, plan)
     theirs = shoal.anonymize(spark.createDataFrame(table).repartition(3), plan)

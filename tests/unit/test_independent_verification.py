@@ -41,7 +41,7 @@ from shoal.models import (
 )
 from shoal.models.base import Assessment, Condition, Model
 from shoal.models.by_people import ByPeople
-from shoal.models.partial_knowledge import Known
+from shoal.models.partial_knowledge import LooselyKnown
 from shoal.plan.coerce import as_models
 from shoal.risk.patterns import PatternExposure
 from shoal.schema import Categories, Column, Role, Schema, Tree
@@ -706,7 +706,7 @@ def test_candidates_of_a_person_bind_sensitive_models():
     table = pa.table(cells)
     schema = Schema({"age": Column(Role.QUASI_IDENTIFIER), "ill": Column(Role.SENSITIVE), "who": Column(Role.PERSON)})
     people = table.select(["c2", "c1", "n"]).rename_columns(["who", "ill", "n"])
-    part = Known(ByPeople(PSensitive(2)), known=1)
+    part = LooselyKnown(ByPeople(PSensitive(2)), known=1)
     for labels, holds in (({("20",): 4}, True), ({("20",): 2, ("40",): 2}, False)):
         release = CountedRelease(table, {"age": 0, "ill": 1}, schema, (), Counter(labels), 2, people)
         assert release.evaluate(part).holds is holds

@@ -48,7 +48,7 @@ def test_hidden_value_ends_no_range():
     schema = Schema({"x": Column(QUASI, Ordered((2,), ranges="exact")), "y": Column(QUASI)})
     method = shoal.methods.HiddenCells(levels={"x": 1, "y": 0}, importance={"y": 100})
     found = shoal.anonymize(
-        table, shoal.Plan(schema, (shoal.models.Known(shoal.models.KAnonymity(3), 2),), method)
+        table, shoal.Plan(schema, (shoal.models.LooselyKnown(shoal.models.KAnonymity(3), 2),), method)
     ).table
     assert Counter(zip(*found.to_pydict().values(), strict=True)) == {
         ("21..30", "a"): 6, ("59", "a"): 3, ("*", "b"): 4
@@ -62,7 +62,10 @@ def test_hidden_cells_do_not_depend_on_secrets_of_equal_rows(seed):
     columns = {name: draw.choice(list("pqr"), 60) for name in "xy"}
     secrets = draw.choice(list("uvw"), 60)
     roles = {"x": Column(QUASI), "y": Column(QUASI), "s": Column(Role.SENSITIVE), "row": Column(Role.OTHER)}
-    models = (shoal.models.Known(shoal.models.KAnonymity(5), 2), shoal.models.Known(shoal.models.PSensitive(2), 2))
+    models = (
+        shoal.models.LooselyKnown(shoal.models.KAnonymity(5), 2),
+        shoal.models.LooselyKnown(shoal.models.PSensitive(2), 2),
+    )
     table = pa.table({**columns, "s": secrets, "row": range(60)})
     found = shoal.anonymize(table, shoal.Plan(Schema(roles), models, shoal.methods.HiddenCells())).table.to_pylist()
     visible = {}

@@ -18,7 +18,7 @@ from shoal.io.engines import open_engine
 from shoal.io.engines.base import Source
 from shoal.methods import FullDomain, Levels
 from shoal.methods.full_domain.minimal import list_minimal, list_recodings
-from shoal.models import AlphaK, KAnonymity, KeySet, Known, PSensitive
+from shoal.models import AlphaK, KAnonymity, KeySet, LooselyKnown, PSensitive
 from shoal.pipeline.decide import StepTimer, encode
 from shoal.pipeline.run import dry_run, minimal_recodings
 from shoal.plan.plan import Plan
@@ -58,19 +58,22 @@ def test_fewer_nodes_fail_with_partial_knowledge():
     table = pa.table({"a": [1, 1, 2, 2], "b": [1, 2, 1, 2]})
     schema = Schema({name: Column(Role.QUASI_IDENTIFIER) for name in "ab"})
     plan = Plan(schema, (KAnonymity(2),), FullDomain(), source=Source(frame=table))
-    partial = replace(plan, models=(Known(KAnonymity(2), 1),))
+    partial = replace(plan, models=(LooselyKnown(KAnonymity(2), 1),))
     assert list_recodings(problem_of(plan), FullDomain()).holds == (False, True, True, True)
     assert list_recodings(problem_of(partial), FullDomain()).holds == (True, True, True, True)
 
 
 CASES = {
-    "one fact": {"models": (Known(KAnonymity(6), 1),)},
-    "two facts, and all": {"models": (Known(KAnonymity(3), 2), KAnonymity(2))},
-    "values of two facts": {"models": (Known(PSensitive(3), 2),)},
-    "a key set": {"models": (KAnonymity(2),), "keys": (KeySet(("a", "b"), 3), KeySet(("c",)))},
+    "one fact": {"models": (LooselyKnown(KAnonymity(6), 1),)},
+    "two facts, and all": {"models": (LooselyKnown(KAnonymity(3), 2), KAnonymity(2))},
+    "values of two facts": {"models": (LooselyKnown(PSensitive(3), 2),)},
+    "a key set": {
+        "models": (KAnonymity(2),),
+        "keys": (KeySet(("a", "b"), 3, reading="loose"), KeySet(("c",), reading="loose")),
+    },
     "people": {"models": (KAnonymity(3),), "who": "person"},
     "shares of people": {"models": (KAnonymity(2), AlphaK(0.7, 2)), "who": "person"},
-    "one fact of people": {"models": (Known(KAnonymity(6), 1),), "who": "person"},
+    "one fact of people": {"models": (LooselyKnown(KAnonymity(6), 1),), "who": "person"},
 }
 
 

@@ -27,7 +27,7 @@ from shoal.models import (
 )
 from shoal.models.by_people import ByPeople
 from shoal.models.exact_comparison import as_float
-from shoal.models.partial_knowledge import Known
+from shoal.models.partial_knowledge import LooselyKnown
 from shoal.models.superset_rules import superset_part
 from shoal.schema.columns import Domain
 from shoal.table.rules import DISTINCT, ENTROPY, EQUAL, HIERARCHICAL, LIKENESS, ORDERED, RECURSIVE, SHARE, Rule
@@ -157,7 +157,9 @@ def test_superset_rules_of_combinations():
     found = both.superset_rules((domain,), totals, whole=False)
     assert found is not None
     assert [(column, rule.kind, rule.whole) for column, rule in found] == [(0, DISTINCT, 2), (0, DISTINCT, 3)]
-    assert combine([LDiversity(2), Known(KAnonymity(2), 1)]).superset_rules((domain,), totals, whole=False) is None
+    assert (
+        combine([LDiversity(2), LooselyKnown(KAnonymity(2), 1)]).superset_rules((domain,), totals, whole=False) is None
+    )
 
 
 def test_sizes_only_of_combinations():

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.errors import PlanError
-from shoal.models import KAnonymity, Known, Risk, combine
+from shoal.models import KAnonymity, LooselyKnown, Risk, combine
 from shoal.table.groups import Groups
 from shoal.verification.independent import DEFINITIONS, Counts, judge
 from tests.builders.errors import has_code
@@ -156,8 +156,10 @@ def test_averages_count_people_where_a_person_is_declared():
 
 def test_combinations_that_have_no_meaning_are_refused():
     for wrong in (
-        lambda: Known(Risk(highest="1/2"), 1),
-        lambda: shoal.Plan.from_dict({**plan_of([{"name": "risk", "average": 0.5}]), "keys": [{"columns": ["age"]}]}),
+        lambda: LooselyKnown(Risk(highest="1/2"), 1),
+        lambda: shoal.Plan.from_dict(
+            {**plan_of([{"name": "risk", "average": 0.5}]), "keys": [{"columns": ["age"], "reading": "loose"}]}
+        ),
     ):
         with pytest.raises(PlanError, check=has_code("models.known-not-possible")):
             wrong()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import shoal
-from shoal.models import InScenario, KAnonymity, Known, KnowsColumns, PSensitive, Scenario
+from shoal.models import InScenario, KAnonymity, KnowsColumns, LooselyKnown, PSensitive, Scenario
 from shoal.models.scenarios import Knowledge, bind_scenarios
 from shoal.plan.review import digest_of_promise
 from tests.reference import scenarios as slow
@@ -99,7 +99,7 @@ def test_the_loose_reading_is_that_of_key_sets():
     key = Scenario("key", ("age", "sex"), **loose)
     assert key.bind((KAnonymity(3),), quasi, ()) == (KnowsColumns(KAnonymity(3), ("age", "sex")),)
     two = Scenario("few", (), 2, **loose)
-    assert two.bind((KAnonymity(3),), quasi, ()) == (Known(KAnonymity(3), 2),)
+    assert two.bind((KAnonymity(3),), quasi, ()) == (LooselyKnown(KAnonymity(3), 2),)
     plus = Scenario("plus", ("age",), 1, **loose)
     assert [part.columns for part in plus.bind((KAnonymity(3),), quasi, ("disease",))] == [
         ("age", "sex"),

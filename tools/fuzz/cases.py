@@ -239,12 +239,14 @@ def _add_people(chance: random.Random, rows: list[list[str]], document: dict[str
     linked = columns["name"].get("pseudonym", False)
     if quasi and chance.random() < (0.05 if linked else 0.5):
         known_count = chance.randrange(1, len(quasi) + 1)
+        reading = chance.choice([{}, {"reading": "loose"}])
         for model in models:
+            model.update(reading)
             model["known"] = known_count if chance.random() < 0.95 else chance.choice(STRANGE_VALUES)
         document["method"] = chance.choice([{"name": "hidden-cells"}, {"name": "full-domain"}, document["method"]])
     elif quasi and chance.random() < (0.05 if linked else 0.4):
         known = chance.sample(quasi, chance.randrange(1, len(quasi) + 1))
-        document["keys"] = [{"columns": known, "k": chance.choice([2, 4])}]
+        document["keys"] = [{"columns": known, "k": chance.choice([2, 4]), **chance.choice([{}, {"reading": "loose"}])}]
     if columns["name"]["role"] == "person" and chance.random() < 0.8:
         document["method"] = chance.choice([
             {"name": "full-domain", "suppression": 0.5}, {"name": "mondrian"}, {"name": "top-down"},

@@ -87,18 +87,18 @@ def _check_rows(release: Release, models: Sequence[Mapping[str, Any]]) -> str | 
     labels = list(zip(*(release.cells(name) for name in quasi), strict=True))
     if release.document["method"].get("missing") == "loose":
         return _check_loose(release, quasi, labels, max(model.get("k", 1) for model in models))
-    for model, sets, partial in _knowledge(release.document, models, quasi):
+    for model, sets, loose in _knowledge(release.document, models, quasi):
         for columns, holds in _row_conditions(release, model):
             fails = next(
                 (f"{model} fails for {columns} in a group of {len(group)}"
                  for chosen in sets
-                 for group in _groups(labels, chosen, partial)
+                 for group in _groups(labels, chosen, loose)
                  if not holds(group)),
                 None,
             )  # fmt: skip
             if fails:
                 return fails
-            if partial:
+            if loose:
                 wrong = _check_candidates(release, quasi, labels, sets, holds)
                 if wrong:
                     return f"{model}: {wrong}"
@@ -110,13 +110,13 @@ def _knowledge(
 ) -> Iterable[tuple[Mapping[str, Any], list[tuple[int, ...]], bool]]:
     """Yield each model with the column sets on which it must hold.
 
-    The last of three says whether only some columns are known.
+    The last of three says whether a hidden cell matches everything.
     """
     keys = document.get("keys", [])
     for model in models:
-        plain = {name: value for name, value in model.items() if name != "known"}
+        plain = {name: value for name, value in model.items() if name not in ("known", "reading")}
         if "known" in model:
-            yield plain, _subsets(range(len(quasi)), model["known"]), True
+            yield plain, _subsets(range(len(quasi)), model["known"]), model.get("reading") == "loose"
         elif not keys:
             yield plain, [tuple(range(len(quasi)))], False
     for key in keys:
@@ -131,7 +131,7 @@ def _knowledge(
             )
         ]
         for model in (*own, *inherited):
-            yield model, _subsets(chosen, len(chosen)), True
+            yield model, _subsets(chosen, len(chosen)), key.get("reading") == "loose"
 
 
 def _subsets(columns: Iterable[int], limit: int) -> list[tuple[int, ...]]:
@@ -139,12 +139,12 @@ def _subsets(columns: Iterable[int], limit: int) -> list[tuple[int, ...]]:
     return [chosen for size in range(limit + 1) for chosen in itertools.combinations(listed, size)]
 
 
-def _groups(labels: Sequence[tuple[Cell, ...]], chosen: Sequence[int], partial: bool) -> list[list[int]]:
-    """Group row numbers by labels; with partial knowledge all are visible."""
+def _groups(labels: Sequence[tuple[Cell, ...]], chosen: Sequence[int], loose: bool) -> list[list[int]]:
+    """Group row numbers by labels; with the loose reading all are visible."""
     found: dict[tuple[Cell, ...], list[int]] = {}
     for number, row in enumerate(labels):
         key = tuple(row[j] for j in chosen)
-        if not (partial and HIDDEN in key):
+        if not (loose and HIDDEN in key):
             found.setdefault(key, []).append(number)
     return list(found.values())
 
@@ -272,19 +272,20 @@ def _check_people(release: Release, models: Sequence[Mapping[str, Any]]) -> str 
     labels = list(zip(*(release.cells(name) for name in quasi), strict=True))
     aligned = _align(release)
     if aligned is None:
-        for model, sets, partial in _knowledge(release.document, models, quasi):
-            groups = [group for chosen in sets for group in _groups(labels, chosen, partial)]
+        for model, sets, loose in _knowledge(release.document, models, quasi):
+            groups = [group for chosen in sets for group in _groups(labels, chosen, loose)]
             if model["name"] == "k-anonymity" and min(map(len, groups), default=model["k"]) < model["k"]:
                 return f"fewer than {model['k']} rows in a group, and so fewer people"
         return None
     owner, known_rows, source = aligned
     linked = [model for model in models if model["name"] == "trajectory-anonymity"]
     steps = linked[0].get("known_rows") if linked else 1
-    for model, sets, partial in _knowledge(release.document, models, quasi):
-        groups = [sorted({owner[n] for n in group}) for chosen in sets for group in _groups(labels, chosen, partial)]
-        if linked:
-            groups += by_people.crowds(list(zip(owner, labels, strict=True)), steps)
-        if partial:
+    for model, sets, loose in _knowledge(release.document, models, quasi):
+        groups = [sorted({owner[n] for n in group}) for chosen in sets for group in _groups(labels, chosen, loose)]
+        for chosen in sets if linked else ():
+            known = [tuple(row[j] for j in chosen) for row in labels]
+            groups += by_people.crowds(list(zip(owner, known, strict=True)), steps)
+        if loose:
             groups += _people_candidates(release, quasi, labels, sets, owner, [source[n] for n in known_rows])
         for name, holds in _people_conditions(release, model, source, owner):
             fails = next((group for group in groups if not holds(group)), None)

@@ -22,7 +22,7 @@ from shoal.io.engines import open_engine
 from shoal.io.engines.base import EngineSettings, Source
 from shoal.io.formats.csv_dialect import RELEASED
 from shoal.io.publish import certificate_of, report_of, sha256_of, size_of
-from shoal.models import AllOf, partial_knowledge_models
+from shoal.models import AllOf
 from shoal.pipeline.check import check
 from shoal.plan.plan import Plan, plain
 from shoal.render import Displayable, Grid, Summary
@@ -40,6 +40,7 @@ from shoal.results.signatures import (
 from shoal.runtime.progress import Progress, quiet
 from shoal.schema import UNPUBLISHED, Role
 from shoal.verification.check import CheckResult
+from shoal.verification.verify import needs_original
 
 CERTIFICATE_SUFFIX = ".certificate.json"
 MAX_CERTIFICATE_BYTES = 50_000_000
@@ -275,14 +276,11 @@ def _promises(
     except TableError as error:
         return None, [Finding("promise", "fails", f"The table is not one of this plan: {error}")], unchecked
     unchecked += list(checked.unanswered)
-    needs_original = (
-        bool(plan.schema.person or plan.method.wildcard or partial_knowledge_models(plan.model_of_rows))
-        and not plan.schema.linked
-    )
+    needs_people = needs_original(plan.schema, plan.model_of_rows, plan.method.wildcard) and not plan.schema.linked
     findings = []
     if checked.holds:
         findings.append(Finding("promise", "holds", f"Checked again in {checked.unit}: every model holds."))
-    elif needs_original:
+    elif needs_people:
         findings.append(Finding("promise", "not checked", "The table alone does not show that every model holds."))
     else:
         failing = ", ".join(model.name for model in checked.models if not model.holds)

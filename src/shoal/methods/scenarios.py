@@ -53,9 +53,7 @@ def require_scenarios_supported(method: Method, schema: Schema, model: AllOf) ->
         from shoal.methods import METHODS
 
         serve = ", ".join(name for name, one in METHODS.items() if one.supports_scenarios)
-        raise PlanError(
-            "method.not-for-scenarios", method=method.name, scenario=left[0].knowledge.scenario, allowed=serve
-        )
+        raise PlanError("method.not-for-scenarios", method=method.name, scenario=left[0].knowledge.title, allowed=serve)
     method.check_scenarios(schema, model)
 
 

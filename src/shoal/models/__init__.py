@@ -11,9 +11,17 @@ from shoal.models.base import AllOf, Assessment, Condition, Model
 from shoal.models.k_anonymity import KAnonymity
 from shoal.models.l_diversity import LDiversity
 from shoal.models.p_sensitive import PAlphaSensitive, PPlusAlphaSensitive, PSensitive, single_category_groups
-from shoal.models.partial_knowledge import KeySet, Known, KnowsColumns, PartialKnowledge, partial_knowledge_models
+from shoal.models.partial_knowledge import KnowsColumns, LooselyKnown, PartialKnowledge, partial_knowledge_models
 from shoal.models.risk import Risk
-from shoal.models.scenarios import InScenario, Scenario, scenario_models, without_scenarios
+from shoal.models.scenarios import (
+    InScenario,
+    KeySet,
+    Known,
+    Scenario,
+    bind_known,
+    scenario_models,
+    without_scenarios,
+)
 from shoal.models.t_closeness import TCloseness
 from shoal.models.trajectory import TrajectoryAnonymity
 from shoal.runtime.registry import Registry
@@ -32,6 +40,7 @@ __all__ = [
     "Known",
     "KnowsColumns",
     "LDiversity",
+    "LooselyKnown",
     "Model",
     "PAlphaSensitive",
     "PPlusAlphaSensitive",
@@ -41,6 +50,7 @@ __all__ = [
     "Scenario",
     "TCloseness",
     "TrajectoryAnonymity",
+    "bind_known",
     "combine",
     "initial_models",
     "make_model",

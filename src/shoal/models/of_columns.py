@@ -10,7 +10,9 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import override
 
-from shoal.models.base import Assessment, Model
+from shoal.errors import PlanError
+from shoal.models.base import AllOf, Assessment, Model
+from shoal.models.of_table import TableModel
 from shoal.schema import Domain
 from shoal.table.groups import Groups
 from shoal.table.rules import Rule
@@ -26,6 +28,13 @@ class ModelOfColumns(Model):
     of: Model
     binds_all_columns: ClassVar[bool] = False
 
+    def require_single_model(self) -> None:
+        """Raise unless the model is about groups of rows, and of all columns."""
+        if isinstance(self.of, ModelOfColumns | AllOf):
+            raise PlanError("models.not-a-single-model", model=type(self).__name__, found=self.of)
+        if self.of.requires_people or isinstance(getattr(self.of, "of_rows", self.of), TableModel):
+            raise PlanError("models.known-not-possible", model=self.of.name)
+
     @property
     def name(self) -> str:  # type: ignore[override]
         """The name of the model that is applied."""
@@ -35,6 +44,11 @@ class ModelOfColumns(Model):
     @override
     def closed_under_union(self) -> bool:  # type: ignore[override]
         return self.of.closed_under_union
+
+    @property
+    @override
+    def closed_under_superset(self) -> bool:  # type: ignore[override]
+        return self.of.closed_under_superset
 
     @property
     @override

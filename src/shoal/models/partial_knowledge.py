@@ -1,8 +1,9 @@
-"""Models for an intruder with partial knowledge of the columns.
+"""Models for an intruder with partial knowledge, read loosely.
 
-They apply another model to sets of columns.
+A suppressed cell matches everything: ``known`` and key sets with ``reading = "loose"``. The strict reading, in which it
+is a label of its own, is that of :mod:`shoal.models.scenarios`. They apply another model to sets of columns.
 
-``Known(model, m)``: the intruder knows at most m of the quasi-identifiers. ``KnowsColumns(model, columns)``: the
+``LooselyKnown(model, m)``: the intruder knows at most m of the quasi-identifiers. ``KnowsColumns(model, columns)``: the
 intruder knows some of these columns. Each defines a family of sets of columns: all of at most m, or all subsets of the
 named columns. For every set C of the family, including the empty set:
 
@@ -37,12 +38,10 @@ from typing_extensions import override
 
 from shoal.errors import PlanError
 from shoal.models.base import AllOf, Assessment, Model
-from shoal.models.k_anonymity import KAnonymity
 from shoal.models.of_columns import ModelOfColumns
-from shoal.models.of_table import TableModel
 from shoal.models.views import CodedTable, Examined
 from shoal.runtime.lazy_dataclass import dataclass
-from shoal.runtime.validation import Name, Validated
+from shoal.runtime.validation import Name
 from shoal.table.column_subsets import Combinations, SubsetCounter, all_subsets, subsets_up_to
 from shoal.table.frequency_set import FrequencySet
 from shoal.table.groups import Groups
@@ -52,8 +51,6 @@ CANDIDATES_KEY = {"rows": "rows_per_person", "people": "people_per_person"}
 """The name of the smallest number of candidates, by what is counted."""
 MIN_ENTRIES_TO_COMPILE = 5_000_000
 """Number of sets times entries from which on compiled code counts them."""
-MAX_KEY_COLUMNS = 12
-"""Largest key set: each of its subsets is counted."""
 
 
 @dataclass(frozen=True)
@@ -61,15 +58,7 @@ class PartialKnowledge(ModelOfColumns):
     """Base class: another model, applied to sets of columns."""
 
     def __post_init__(self) -> None:
-        if isinstance(self.of, PartialKnowledge | AllOf):
-            raise PlanError("models.not-a-single-model", model=type(self).__name__, found=self.of)
-        if self.of.requires_people or isinstance(getattr(self.of, "of_rows", self.of), TableModel):
-            raise PlanError("models.known-not-possible", model=self.of.name)
-
-    @property
-    @override
-    def closed_under_superset(self) -> bool:  # type: ignore[override]
-        return self.of.closed_under_superset
+        self.require_single_model()
 
     def applies(self, known: Iterable[str]) -> bool:
         """Return True: only quasi-identifiers are known."""
@@ -141,13 +130,13 @@ class PartialKnowledge(ModelOfColumns):
 
 
 @dataclass(frozen=True)
-class Known(PartialKnowledge):
+class LooselyKnown(PartialKnowledge):
     """A model for an intruder with knowledge of at most ``known`` columns.
 
     The columns are quasi-identifiers.
 
     >>> from shoal.models import KAnonymity
-    >>> list(Known(KAnonymity(5), 2).sets(("age", "sex", "zip")))
+    >>> list(LooselyKnown(KAnonymity(5), 2).sets(("age", "sex", "zip")))
     [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2)]
     """
 
@@ -156,7 +145,7 @@ class Known(PartialKnowledge):
     @property
     @override
     def parameters(self) -> Mapping[str, Any]:
-        return {**self.of.parameters, "known": self.known}
+        return {**self.of.parameters, "known": self.known, "reading": "loose"}
 
     @override
     def sets(self, names: Sequence[str]) -> Iterable[tuple[int, ...]]:
@@ -168,8 +157,7 @@ class Known(PartialKnowledge):
 
     @override
     def require(self, names: Sequence[str]) -> None:
-        if self.known > len(names):
-            raise PlanError("models.known-too-large", quasi_identifiers=len(names), known=self.known)
+        require_known_columns(self.known, names)
 
     @override
     def relaxations(self) -> Iterator[tuple[str, int, Model]]:
@@ -180,7 +168,7 @@ class Known(PartialKnowledge):
 
     @override
     def to_plan(self) -> dict[str, Any]:
-        return {**self.of.to_plan(), "known": self.known}
+        return {**self.of.to_plan(), "known": self.known, "reading": "loose"}
 
     def __str__(self) -> str:
         return f"{self.of} for {self.known} known"
@@ -195,7 +183,7 @@ class KnowsColumns(PartialKnowledge):
     @property
     @override
     def parameters(self) -> Mapping[str, Any]:
-        return {**self.of.parameters, "keys": self.columns}
+        return {**self.of.parameters, "keys": self.columns, "reading": "loose"}
 
     @override
     def sets(self, names: Sequence[str]) -> Iterable[tuple[int, ...]]:
@@ -210,61 +198,23 @@ class KnowsColumns(PartialKnowledge):
 
     @override
     def require(self, names: Sequence[str]) -> None:
-        KeySet(self.columns, 2).require(names)
+        require_key_columns(self.columns, names)
 
     def __str__(self) -> str:
         return f"{self.of} on {len(self.columns)} key columns"
 
 
-@dataclass(frozen=True)
-class KeySet(Validated):
-    """Columns that an intruder may know jointly, with own requirements.
-
-    Attributes
-    ----------
-    columns
-        The quasi-identifiers that are known jointly, twelve at most.
-    k, models
-        They replace the models of the plan with the same name and column; the other models apply to the key set too.
-    """
-
-    columns: tuple[Name, ...]
-    k: Annotated[int, Ge(2)] | None = None
-    models: tuple[Model, ...] = field(default=())
-
-    def __post_init__(self) -> None:
-        if not self.columns:
-            raise PlanError("plan.key-set-empty")
-        if len(set(self.columns)) < len(self.columns):
-            raise PlanError("plan.key-set-column-twice")
-        if len(self.columns) > MAX_KEY_COLUMNS:
-            raise PlanError("plan.key-set-too-large", limit=MAX_KEY_COLUMNS, found=len(self.columns))
-        if any(isinstance(model, PartialKnowledge) for model in self.models):
-            raise PlanError("plan.key-set-with-known")
-
-    def require(self, names: Sequence[str]) -> None:
-        """Raise if a column is not one of the quasi-identifiers ``names``."""
-        for column in self.columns:
-            if column not in names:
-                raise PlanError("plan.key-set-column-not-quasi-identifier", column=column)
+def require_known_columns(known: int, names: Sequence[str]) -> None:
+    """Raise if more columns are known than there are quasi-identifiers."""
+    if known > len(names):
+        raise PlanError("models.known-too-large", quasi_identifiers=len(names), known=known)
 
 
-def bind_keys(models: Sequence[Model], keys: Sequence[KeySet]) -> tuple[Model, ...]:
-    """Apply the models of a plan to its key sets, if there are any.
-
-    Models with ``known`` remain unchanged.
-    """
-    if not keys:
-        return tuple(models)
-    general = [model for model in models if not isinstance(model, PartialKnowledge)]
-    bound: list[Model] = [model for model in models if isinstance(model, PartialKnowledge)]
-    for key in keys:
-        own = (*(() if key.k is None else (KAnonymity(key.k),)), *key.models)
-        inherited = [model for model in general if not any(replaces_model(one, model) for one in own)]
-        if not (*own, *inherited):
-            raise PlanError("plan.key-set-without-model")
-        bound += [KnowsColumns(model, key.columns) for model in (*own, *inherited)]
-    return tuple(bound)
+def require_key_columns(columns: Sequence[str], names: Sequence[str]) -> None:
+    """Raise if a column is not one of the quasi-identifiers ``names``."""
+    for column in columns:
+        if column not in names:
+            raise PlanError("plan.key-set-column-not-quasi-identifier", column=column)
 
 
 def replaces_model(own: Model, general: Model) -> bool:

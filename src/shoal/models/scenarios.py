@@ -16,6 +16,9 @@ this column: who knows it has nothing to learn from it. The largest sets without
 
 Labels are compared in print: two spellings of a sensitive value are two labels. If a column names the person of each
 row, a crowd is the people who have a row in it.
+
+``known = m`` and key sets are scenarios without a name: any m quasi-identifiers, or the columns of the set. Sensitive
+columns are not among what they say is known.
 """
 
 from __future__ import annotations
@@ -35,7 +38,13 @@ from shoal.errors import PlanError
 from shoal.models.base import AllOf, Assessment, Model
 from shoal.models.k_anonymity import KAnonymity
 from shoal.models.of_columns import ModelOfColumns
-from shoal.models.partial_knowledge import Known, KnowsColumns, PartialKnowledge, replaces_model
+from shoal.models.partial_knowledge import (
+    KnowsColumns,
+    LooselyKnown,
+    replaces_model,
+    require_key_columns,
+    require_known_columns,
+)
 from shoal.models.views import CodedTable, Examined
 from shoal.runtime.lazy_dataclass import dataclass
 from shoal.runtime.validation import Name, Validated
@@ -45,6 +54,8 @@ from shoal.table.groups import Groups, group_keys
 Reading = Literal["strict", "loose"]
 Columns = tuple[str, ...]
 
+MAX_KEY_COLUMNS = 12
+"""Largest key set of the loose reading: each of its subsets is counted."""
 MAX_SETS = 2**16
 """Largest number of sets of columns that one demand of a scenario is examined on."""
 
@@ -56,7 +67,7 @@ class Knowledge:
     Attributes
     ----------
     scenario
-        The name of the scenario.
+        The name of the scenario; empty for ``known`` and key sets.
     columns
         Columns that are known together.
     further, plus
@@ -67,6 +78,11 @@ class Knowledge:
     columns: Columns
     further: Columns = ()
     plus: int = 0
+
+    @property
+    def title(self) -> str:
+        """The name for messages."""
+        return self.scenario or (f"known = {self.plus}" if self.plus else "keys")
 
     @property
     def number_of_widest(self) -> int:
@@ -105,7 +121,7 @@ class InScenario(ModelOfColumns):
         if sets > MAX_SETS:
             raise PlanError(
                 "scenarios.too-many-sets",
-                scenario=self.knowledge.scenario,
+                scenario=self.knowledge.title,
                 model=self.of.name,
                 sets=sets,
                 limit=MAX_SETS,
@@ -115,6 +131,9 @@ class InScenario(ModelOfColumns):
     @override
     def parameters(self) -> Mapping[str, Any]:
         known = self.knowledge
+        if not known.scenario:
+            limit = {"known": known.plus} if known.plus else {"keys": known.columns}
+            return {**self.of.parameters, **limit, "reading": "strict"}
         plus = {"plus": known.plus} if known.plus else {}
         return {**self.of.parameters, "scenario": known.scenario, "columns": known.columns, **plus}
 
@@ -188,7 +207,7 @@ class InScenario(ModelOfColumns):
         """Examine the crowds of all sets of a table."""
         found = assess_scenario(table.frequencies, self)
         facts = {
-            "scenario": self.knowledge.scenario,
+            **({"scenario": self.knowledge.scenario} if self.knowledge.scenario else {}),
             "reading": "strict",
             "sets": found.sets,
             **({} if found.fails_with is None else {"fails_with": list(found.fails_with)}),
@@ -206,7 +225,68 @@ class InScenario(ModelOfColumns):
         return self.of.assess(Groups(groups.size, left))
 
     def __str__(self) -> str:
+        if not self.knowledge.scenario:
+            return f"{self.of} for {self.knowledge.plus} known" if self.knowledge.plus else f"{self.of} of a key set"
         return f"{self.of} in scenario {self.knowledge.scenario!r}"
+
+    @override
+    def relaxations(self) -> Iterator[tuple[str, int, Model]]:
+        """Yield the relaxations of the model, then one column less known."""
+        yield from super().relaxations()
+        known = self.knowledge
+        if known.plus > (0 if known.columns else 1):
+            parameter = "plus" if known.scenario else "known"
+            yield parameter, known.plus - 1, replace(self, knowledge=replace(known, plus=known.plus - 1))
+
+
+@dataclass(frozen=True)
+class Known(ModelOfColumns):
+    """A model for an intruder with knowledge of few quasi-identifiers.
+
+    A suppressed cell is a label of its own. For a table with some quasi-identifiers it is :meth:`bound` to them.
+
+    >>> Known(KAnonymity(5), 2).bound(("age", "sex", "zip")).knowledge.number_of_widest
+    3
+    """
+
+    known: Annotated[int, Ge(1)]
+
+    def __post_init__(self) -> None:
+        self.require_single_model()
+
+    def bound(self, quasi: Columns) -> InScenario:
+        """Return the model of the sets of quasi-identifiers."""
+        require_known_columns(self.known, quasi)
+        return InScenario(self.of, Knowledge("", (), quasi, self.known))
+
+    @property
+    @override
+    def of_rows(self) -> Model:
+        return self.of
+
+    @property
+    @override
+    def parameters(self) -> Mapping[str, Any]:
+        return {**self.of.parameters, "known": self.known, "reading": "strict"}
+
+    @override
+    def relaxations(self) -> Iterator[tuple[str, int, Model]]:
+        """Yield the relaxations of the model, then ``known`` lowered by one."""
+        yield from super().relaxations()
+        if self.known > 1:
+            yield "known", self.known - 1, replace(self, known=self.known - 1)
+
+    @override
+    def to_plan(self) -> dict[str, Any]:
+        return {**self.of.to_plan(), "known": self.known}
+
+    def __str__(self) -> str:
+        return f"{self.of} for {self.known} known"
+
+
+def bind_known(models: Iterable[Model], quasi: Columns) -> tuple[Model, ...]:
+    """Bind models with ``known`` to the quasi-identifiers of a table."""
+    return tuple(model.bound(quasi) if isinstance(model, Known) else model for model in models)
 
 
 def scenario_models(model: AllOf) -> tuple[InScenario, ...]:
@@ -256,7 +336,7 @@ class Scenario(Validated):
             raise PlanError("scenarios.no-columns", scenario=self.name)
         if len(set(self.columns)) < len(self.columns):
             raise PlanError("scenarios.column-twice", scenario=self.name)
-        if any(isinstance(model, PartialKnowledge | InScenario) or model.requires_people for model in self.models):
+        if any(isinstance(model, ModelOfColumns) or model.requires_people for model in self.models):
             raise PlanError("scenarios.model-not-possible", scenario=self.name)
 
     @override
@@ -292,9 +372,70 @@ class Scenario(Validated):
     def _bind_loosely(self, demands: Sequence[Model], further: Columns) -> tuple[Model, ...]:
         plus = min(self.plus, len(further))
         if not self.columns:
-            return tuple(Known(model, plus) for model in demands)
+            return tuple(LooselyKnown(model, plus) for model in demands)
         sets = [(*self.columns, *added) for added in itertools.combinations(further, plus)]
         return tuple(KnowsColumns(model, columns) for columns in sets for model in demands)
+
+
+@dataclass(frozen=True)
+class KeySet(Validated):
+    """Columns that an intruder may know jointly, with own requirements.
+
+    A scenario without a name.
+
+    Attributes
+    ----------
+    columns
+        The quasi-identifiers that are known jointly; with the loose reading twelve at most.
+    k, models
+        They replace the models of the plan with the same name and column; the other models apply to the key set too.
+    reading
+        ``strict``: a suppressed cell is a label of its own. ``loose``: it matches everything, which protects against
+        somebody who looks for one person and has no list of the others.
+    """
+
+    columns: tuple[Name, ...]
+    k: Annotated[int, Ge(2)] | None = None
+    models: tuple[Model, ...] = field(default=())
+    reading: Reading = "strict"
+
+    def __post_init__(self) -> None:
+        if not self.columns:
+            raise PlanError("plan.key-set-empty")
+        if len(set(self.columns)) < len(self.columns):
+            raise PlanError("plan.key-set-column-twice")
+        if self.reading == "loose" and len(self.columns) > MAX_KEY_COLUMNS:
+            raise PlanError("plan.key-set-too-large", limit=MAX_KEY_COLUMNS, found=len(self.columns))
+        if any(isinstance(model, ModelOfColumns) for model in self.models):
+            raise PlanError("plan.key-set-with-known")
+
+    def require(self, names: Sequence[str]) -> None:
+        """Raise if a column is not one of the quasi-identifiers ``names``."""
+        require_key_columns(self.columns, names)
+
+    def bind(self, demands: Sequence[Model]) -> tuple[Model, ...]:
+        """Apply models to the columns of the set."""
+        if self.reading == "loose":
+            return tuple(KnowsColumns(model, self.columns) for model in demands)
+        return tuple(InScenario(model, Knowledge("", self.columns)) for model in demands)
+
+
+def bind_keys(models: Sequence[Model], keys: Sequence[KeySet]) -> tuple[Model, ...]:
+    """Apply the models of a plan to its key sets, if there are any.
+
+    Models with ``known`` remain unchanged.
+    """
+    if not keys:
+        return tuple(models)
+    general = [model for model in models if not isinstance(model, ModelOfColumns)]
+    bound: list[Model] = [model for model in models if isinstance(model, ModelOfColumns)]
+    for key in keys:
+        own = (*(() if key.k is None else (KAnonymity(key.k),)), *key.models)
+        demands = (*own, *(model for model in general if not any(replaces_model(one, model) for one in own)))
+        if not demands:
+            raise PlanError("plan.key-set-without-model")
+        bound += key.bind(demands)
+    return tuple(bound)
 
 
 def bind_scenarios(
@@ -311,10 +452,10 @@ def bind_scenarios(
     if jointly:
         bound, general = list(models), []
     else:
-        bound = [model for model in models if isinstance(model, PartialKnowledge) or model.requires_people]
+        bound = [model for model in models if isinstance(model, ModelOfColumns) or model.requires_people]
         general = [model for model in models if model not in bound]
         covered = {name for scenario in scenarios for name in (quasi if scenario.plus else scenario.columns)}
-        if any(isinstance(model, Known) for model in models):
+        if any(isinstance(model, Known | LooselyKnown) for model in models):
             covered = set(quasi)
         if not scenarios:
             raise PlanError("scenarios.together-without-scenario")

@@ -11,7 +11,7 @@ from shoal.errors import PlanError, TableError
 from shoal.io.engines import open_engine, runs_on_spark
 from shoal.io.engines.base import EngineSettings, Source, require_columns
 from shoal.io.formats.csv_dialect import CsvFormat
-from shoal.models import combine, partial_knowledge_models
+from shoal.models import bind_known, combine, partial_knowledge_models
 from shoal.pipeline.decide import StepTimer
 from shoal.pipeline.plan_engine import plan_time_zone
 from shoal.plan.coerce import ColumnsLike, ModelsLike, as_models, as_names
@@ -86,7 +86,7 @@ def check(
             raise PlanError("columns.quasi-identifier-and-sensitive", column=both[0])
         schema = Schema({name: Column(Role.QUASI_IDENTIFIER) for name in quasi} | dict(named))
         chosen, wildcard, unanswered, possible = [], None, (), ()
-    chosen += as_models(models)
+    chosen += bind_known(as_models(models), schema.quasi_identifiers)
     model = combine(chosen)
     person = as_names(person, "persons")
     if conflicting := sorted({*person} & {*schema.quasi_identifiers, *schema.sensitive}):
@@ -122,7 +122,7 @@ def check(
         table = opened.read(replace(source_of(data, form), with_nan=schema.quasi_identifiers))
         if plan is not None and possible and set(possible) <= set(table.columns):
             person, unanswered = possible, ()
-            chosen = [*plan.model_of_rows.parts, *as_models(models)]
+            chosen = [*plan.model_of_rows.parts, *bind_known(as_models(models), schema.quasi_identifiers)]
             schema = Schema({**schema.columns, **{name: Column(Role.PERSON) for name in person}}).published
         if set(schema.category_columns.values()) & set(table.columns):  # the original has none
             require_categories(opened, table, schema, TableError)

@@ -70,7 +70,7 @@ from shoal.verification.check import CheckResult, PeopleCounts
 from shoal.verification.independent import ENGINE, IndependentTable, WrittenTable
 from shoal.verification.original import require_same_people
 from shoal.verification.pattern_sets import verify_patterns
-from shoal.verification.verify import read_source_people, require_same_rows, verify, verify_distributed
+from shoal.verification.verify import looks_up_people, read_source_people, require_same_rows, verify, verify_distributed
 
 logger = logging.getLogger(__name__)
 
@@ -250,7 +250,7 @@ class DecidedInMemory(Decided):
             return (*schema.quasi_identifiers, *schema.sensitive)
         if schema.person:
             return (*schema.quasi_identifiers, *schema.sensitive, *schema.person)
-        looks_up = self.plan.method.wildcard is not None or bool(partial_knowledge_models(self.plan.model))
+        looks_up = looks_up_people(self.plan.model, self.plan.method.wildcard)
         return schema.quasi_identifiers if looks_up else ()
 
     def _labels_of_codes(self) -> list[list[str | None]]:

@@ -5,14 +5,14 @@ Each function converts its argument to the object it denotes, or raises an error
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, replace
 from typing import Any, cast
 
 from shoal.errors import PlanError
 from shoal.io.engines.base import EngineSettings
 from shoal.methods import METHODS, Method
-from shoal.models import MODELS, Known, Model
+from shoal.models import MODELS, Known, LooselyKnown, Model
 from shoal.runtime.annotations import KeyPath
 from shoal.runtime.validation import build_from_section
 from shoal.schema import Column, Hierarchy, Role
@@ -25,6 +25,8 @@ MethodLike = Method | type[Method] | str | Mapping[str, Any]
 """A method, its class, its name such as ``"mondrian"``, or its section of a plan."""
 ColumnLike = Column | Role | str | Hierarchy
 """A column, its role, or the hierarchy of a quasi-identifier."""
+READINGS: Mapping[Any, Callable[[Model, Any], Model]] = {"strict": Known, "loose": LooselyKnown}
+"""Models of few known columns by what a suppressed cell matches: itself alone, or everything."""
 EngineLike = EngineSettings | str
 """``"duckdb"``, ``"spark"`` or engine settings."""
 
@@ -72,14 +74,17 @@ def as_model(given: Model | str | Mapping[str, Any], where: KeyPath = ()) -> Mod
 def build_model(section: Mapping[str, Any], where: KeyPath = ()) -> Model:
     """Build a model from its section of a plan.
 
-    ``known`` limits the number of columns that the intruder knows.
+    ``known`` limits the number of columns that the intruder knows; ``reading`` says what a suppressed cell matches.
     """
-    own = {key: value for key, value in section.items() if key != "known"}
-    model = build_from_section(MODELS, own, "model", where)
     if "known" not in section:
-        return model
+        return build_from_section(MODELS, section, "model", where)
+    own = {key: value for key, value in section.items() if key not in ("known", "reading")}
+    model = build_from_section(MODELS, own, "model", where)
+    reading = section.get("reading", "strict")
+    if reading not in READINGS:
+        raise PlanError("models.unknown-reading", model=model.name)
     try:
-        return Known(model, section["known"])
+        return READINGS[reading](model, section["known"])
     except PlanError as error:
         reason = error.at((*where, "known")) if where else error
         raise PlanError("models.not-usable", model=model.name, reason=reason) from None

@@ -28,8 +28,15 @@ from shoal.schema import HIERARCHIES, Column, Hierarchy, Role
 FILE = Path(__file__).with_name("plan.schema.json")
 LINKED_FILE = Path(__file__).with_name("linked.schema.json")
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-KNOWN = {"known": {"type": "integer", "minimum": 1, "description": "The most columns that the intruder knows."}}
-"""The key that may stand beside the parameters of any model."""
+KNOWN = {
+    "known": {"type": "integer", "minimum": 1, "description": "The most columns that the intruder knows."},
+    "reading": {
+        "enum": ["strict", "loose"],
+        "default": "strict",
+        "description": "With known: what a suppressed cell matches, itself alone or everything.",
+    },
+}
+"""The keys that may stand beside the parameters of any model."""
 
 
 def plan_schema(plan: type = Plan) -> dict[str, Any]:

@@ -17,10 +17,10 @@ from annotated_types import Ge, Le
 from shoal.errors import PlanError
 from shoal.io.engines.base import EngineSettings, Source
 from shoal.methods import Method, Mondrian
-from shoal.models import Model, PartialKnowledge, make_model, size_of_groups
+from shoal.models import Model, make_model, size_of_groups
 from shoal.models.base import SensitiveModel
+from shoal.models.of_columns import ModelOfColumns
 from shoal.models.partial_knowledge import replaces_model
-from shoal.models.scenarios import InScenario
 from shoal.plan.reader import PlanReader, first_error, parse_toml, read_document
 from shoal.plan.variables import apply_changes, fill_in, masked_errors
 from shoal.runtime.annotations import Mismatch
@@ -206,7 +206,7 @@ class LinkedPlan(Validated):
         if len(self.scenarios) != 1:
             raise PlanError("linked.not-one-scenario", found=len(self.scenarios))
         for model in self.scenario.demands(self.models):
-            partial = isinstance(model, PartialKnowledge | InScenario)
+            partial = isinstance(model, ModelOfColumns)
             if partial or model.requires_people or not model.supports_people or model.of_table:
                 raise PlanError("linked.model-not-served", model=model.name)
             if isinstance(model, SensitiveModel):

@@ -30,8 +30,7 @@ from shoal.models import (
     without_scenarios,
 )
 from shoal.models.by_people import as_people_models
-from shoal.models.partial_knowledge import bind_keys
-from shoal.models.scenarios import bind_scenarios
+from shoal.models.scenarios import bind_keys, bind_known, bind_scenarios
 from shoal.plan.coerce import ColumnLike, MethodLike, ModelsLike, as_column, as_method, as_model, as_models
 from shoal.plan.fit import check_keys, check_linked_rows
 from shoal.plan.output import Output
@@ -263,6 +262,7 @@ class Plan(Displayable, Validated):
         if self.scenarios or not self.together:
             quasi, sensitive = self.schema.quasi_identifiers, self.schema.sensitive_known_to_others
             required = bind_scenarios(self.models, self.scenarios, quasi, sensitive, jointly=self.together)
+        required = bind_known(required, self.schema.quasi_identifiers)
         parts = (*required, *(model for model in self.method.promises if model not in required))
         return combine(parts) if parts or self.method.needs_model else AllOf()
 

@@ -160,7 +160,9 @@ def partial_knowledge_clause(given: Mapping[str, Any]) -> str:
         )
     else:
         return ""
-    return f" This holds for {attacker} of them. Of all columns at once it is not promised."
+    strict = given.get("reading") == "strict"
+    reading = ", a hidden value being a label like any other" if strict else ""
+    return f" This holds for {attacker} of them{reading}. Of all columns at once it is not promised."
 
 
 def scenario_clause(given: Mapping[str, Any]) -> str:

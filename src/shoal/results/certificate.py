@@ -20,8 +20,13 @@ from shoal.verification.check import verdict_grid
 
 Number = int | float
 """A number that keeps its form in JSON: 0 stays 0, and 0.0 stays 0.0."""
+INTRUDER_OF_SETS = (
+    "somebody who knows as many quasi-identifiers as the models say, or one key set, of everybody in the table; all "
+    "quasi-identifiers together are not promised"
+)
+"""Intruder that strict `known` and key sets cover."""
 INTRUDER_WITHOUT_LIST = "somebody who looks for one person and has no list of the others"
-"""Intruder that `known`, key sets and the loose reading cover: k rows that match need not be k rows that are possible.
+"""Intruder that the loose reading of hidden cells covers: k rows that match need not be k rows that are possible.
 
 See Gionis, Mazza and Tassa, 2008: (k, k)-anonymity is weaker than global (1, k)-anonymity.
 """

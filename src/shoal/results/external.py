@@ -18,10 +18,11 @@ import numpy.typing as npt
 
 from shoal import __version__
 from shoal.io.engines.base import Engine, Relation
-from shoal.models import AllOf, PartialKnowledge, partial_knowledge_models, without_scenarios
+from shoal.models import AllOf, PartialKnowledge, without_scenarios
 from shoal.models.partial_knowledge import CANDIDATES_KEY
 from shoal.results.certificate import (
     INTRUDER_OF_SCENARIO,
+    INTRUDER_OF_SETS,
     INTRUDER_WITHOUT_LIST,
     Certificate,
     CertifiedGuarantee,
@@ -43,7 +44,7 @@ from shoal.schema import TOP, Column, Role, Schema
 from shoal.table import FrequencySet
 from shoal.table.people import number_people
 from shoal.verification.check import CheckResult, ModelVerdict, check_relation
-from shoal.verification.verify import needs_original
+from shoal.verification.verify import looks_up_people, needs_original
 
 VERIFIED_WITH_ORIGINAL = "the release and its original, before it was published"
 LINKED = "The models count people, by numbers of which pseudonyms are published."
@@ -229,9 +230,12 @@ def _published(output: Mapping[str, Any]) -> PublishedFile | PublishedTable:
 
 def intruder_of(model: AllOf, wildcard: str | None) -> str | None:
     """Describe the intruder that models cover; None for full knowledge."""
-    if wildcard is not None or partial_knowledge_models(model):
+    if looks_up_people(model, wildcard):
         return INTRUDER_WITHOUT_LIST
-    return INTRUDER_OF_SCENARIO if model.parts and not without_scenarios(model).parts else None
+    if not model.parts or without_scenarios(model).parts:
+        return None
+    named = any("scenario" in part.parameters for part in model.parts)
+    return INTRUDER_OF_SCENARIO if named else INTRUDER_OF_SETS
 
 
 def _models(checked: CheckResult, plan: PublicPlan, judged_by: tuple[str | None, ...]) -> list[CertifiedModel]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from shoal.formatting import fixed, number, rounded_down
 from shoal.io.formats.urls import path_or_address
 from shoal.render import Displayable, Summary
-from shoal.results.certificate import INTRUDER_OF_SCENARIO, Certificate, summarize
+from shoal.results.certificate import INTRUDER_WITHOUT_LIST, Certificate, summarize
 from shoal.risk.exposure import exposure_warnings
 from shoal.table.method_facts import MethodFacts, SearchFacts, WarningFacts
 from shoal.verification.check import read_as_missing_warnings
@@ -240,7 +240,7 @@ def intruder_warnings(content: Mapping[str, Any]) -> list[dict[str, str]]:
     """Return the warning about intruders that the promise does not cover."""
     if "intruder" not in content:
         return []
-    if content["intruder"] == INTRUDER_OF_SCENARIO:
+    if content["intruder"] != INTRUDER_WITHOUT_LIST:
         return [{"code": "scenarios-only", "text": f"The promise holds against {content['intruder']}."}]
     text = (
         f"The promise holds against {content['intruder']}. Somebody with a list of everybody in the table can exclude "

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.models import Model, PartialKnowledge
-from shoal.models.partial_knowledge import Known
+from shoal.models.partial_knowledge import LooselyKnown
 from shoal.risk.assignments import find_possible
 from shoal.risk.attacks import AttackResult
 from shoal.risk.matching import PublishedGroups, match_people
@@ -42,7 +42,7 @@ def known_lists(models: Sequence[Model], names: Sequence[str]) -> tuple[list[tup
                 wanted[chosen] = max(wanted.get(chosen, 0), model.least)
     if not any(isinstance(model, PartialKnowledge) for model in models):
         wanted[tuple(range(len(names)))] = max((model.least for model in models), default=0)
-    sizes = {model.known for model in models if isinstance(model, Known)}
+    sizes = {model.known for model in models if isinstance(model, LooselyKnown)}
     listed = sorted(one for one in wanted.items() if len(one[0]) in sizes)
     others = sorted(one for one in wanted.items() if len(one[0]) not in sizes)
     return [*others, *listed[:: -(-len(listed) // MAX_LISTS) or 1]], len(wanted)

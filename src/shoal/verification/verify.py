@@ -98,7 +98,7 @@ def verify(
         counted = count_written_rows(written, released.positions(schema.quasi_identifiers), others)
     result = replace(result, reading=ENGINE if written is None else written.reader)
     labels: Counter[tuple[str | None, ...]] = Counter()
-    if source is not None and (wildcard is not None or partial_knowledge_models(model)):
+    if source is not None and looks_up_people(model, wildcard):
         texts = released_labels if wildcard is None else [(*dictionary.text, None) for dictionary in source.quasi]
         labels = count_source_labels(source, _spell_labels(texts, source, counted, released), original)
         result = replace(result, original_reading=ENGINE if original is None else original.reader)
@@ -124,7 +124,12 @@ def _spell_labels(
 
 def needs_original(schema: Schema, model: AllOf, wildcard: str | None) -> bool:
     """Return whether promises are about people or rows of the original."""
-    return bool(schema.person or wildcard or partial_knowledge_models(model))
+    return bool(schema.person) or looks_up_people(model, wildcard)
+
+
+def looks_up_people(model: AllOf, wildcard: str | None) -> bool:
+    """Return whether a hidden cell matches what the original had there."""
+    return wildcard is not None or bool(partial_knowledge_models(model))
 
 
 def _evaluate_again(

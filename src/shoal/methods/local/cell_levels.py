@@ -176,7 +176,10 @@ class HiddenCellsFacts(MethodFacts):
 
 
 class LevelChooser:
-    """Search for the levels of least loss."""
+    """Search for the levels of least loss.
+
+    ``rounds`` says how often a trial counts the sets.
+    """
 
     def __init__(
         self,
@@ -188,10 +191,11 @@ class LevelChooser:
         highest: Sequence[int],
         time_limit: float | None,
         quality: Quality,
+        rounds: int = 1,
     ) -> None:
         self.problem, self.table, self.demands, self.make = problem, table, demands, make
         self.lowest, self.highest = np.asarray(lowest), np.asarray(highest)
-        work = len(table.count) * len(demands.tried)
+        work = len(table.count) * len(demands.tried) * rounds
         work_factor, tries_factor = TRIES[quality]
         self.left = min(max(work_factor * WORK // max(work, 1), MIN_TRIES), tries_factor * MAX_TRIES)
         self.end = deadline_of(None if time_limit is None else time_limit * TIME_SHARE_FOR_LEVELS)

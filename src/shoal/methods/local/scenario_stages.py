@@ -42,7 +42,7 @@ class StageFacts(MethodFacts):
 def require_stages(method: Method, schema: Schema, model: AllOf) -> None:
     """Raise where two stages cannot meet the scenarios of a plan."""
     for part in scenario_models(model):
-        scenario, known = part.knowledge.scenario, part.knowledge
+        scenario, known = part.knowledge.title, part.knowledge
         if known.plus and not set(known.further) <= set(schema.quasi_identifiers):
             column = next(name for name in known.further if name not in schema.quasi_identifiers)
             raise PlanError("scenarios.sensitive-for-method", method=method.name, scenario=scenario, column=column)

@@ -45,6 +45,10 @@ from shoal.schema import TOP
 from shoal.table import ByCell, Groups
 from shoal.table.column_subsets import SubsetCounter, owners_of
 
+ROUNDS = 8
+"""How often the sets are counted at some levels, as far as choosing levels reckons."""
+SHOWING_WORK = 1_000_000_000
+"""Entries times sets of columns that may be counted for showing cells again: some seconds."""
 SHOWING_PASSES = 3
 """How often all hidden cells are tried again: a label that is shown can make room for another."""
 
@@ -102,7 +106,7 @@ def hide_cells_strictly(
     _require_feasible_when_hidden(problem, table, demands)
     deadline = deadline_of(time_limit)
     make = partial(StrictHiding, table, demands)
-    chooser = LevelChooser(problem, table, demands, make, lowest, highest, time_limit, quality or "good")
+    chooser = LevelChooser(problem, table, demands, make, lowest, highest, time_limit, quality or "good", ROUNDS)
     levels = chooser.run()
     problem.progress("hiding cells", None)
     hiding = chooser.begun() or make(levels)
@@ -142,7 +146,7 @@ class StrictHiding(CellsAtLevels):
         self._hidden_cells = np.zeros(len(sizes), np.int64)
         self._holds_at: dict[Columns, int] = {}
         self._sizes_only = False
-        self._begun = False
+        self._counted = 0
 
     @property
     @override
@@ -157,7 +161,6 @@ class StrictHiding(CellsAtLevels):
         while self._round(sets):
             if is_late(deadline) or give_up(self, 0.0):
                 return False
-        self._begun = True
         return True
 
     def run(self, sets: Sets, deadline: float | None = None) -> None:
@@ -170,6 +173,7 @@ class StrictHiding(CellsAtLevels):
         while self._round(sets):
             if is_late(deadline):
                 return self._hide_columns(sets)
+        self._counted = 0
         for _ in range(SHOWING_PASSES):
             self._show_again(sets, deadline)
         return None
@@ -182,6 +186,7 @@ class StrictHiding(CellsAtLevels):
         """Return the combinations with rows in a failing crowd of a set."""
         if self._holds_at.get(known) == self._state(known):
             return np.zeros(0, np.bool_)
+        self._counted += len(self._counter.count)
         found = self._counter.combinations(known)
         there = found.size > 0
         bad = there & (found.size < self.demands.members[known])
@@ -277,7 +282,7 @@ class StrictHiding(CellsAtLevels):
             labels, label = np.unique(self.lifted[hidden, j], return_inverse=True)
             order = np.argsort(-np.bincount(label, self.cells.count[hidden], len(labels)), kind="stable")
             for one in order.tolist():
-                if is_late(deadline):
+                if is_late(deadline) or self._counted > SHOWING_WORK:
                     return
                 self._show(j, hidden[label == one], by_column[j])
 
