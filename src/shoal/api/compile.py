@@ -85,6 +85,7 @@ def _run(methods: tuple[str, ...]) -> None:
         _compile_lattice_search()
         _compile_subset_counting()
         _compile_parallel_mdav()
+        _compile_linked_facts()
     else:
         anonymize(table, Plan(schema, (k_anonymity,), LocalSuppression(missing="loose")))
         numeric_table, numeric_schema = _numeric_table(2, 2501)
@@ -121,6 +122,20 @@ def _compile_parallel_mdav() -> None:
     from shoal.methods.microaggregation.kernels.parallel_mdav import MIN_RECORDS_FOR_ROUNDS
 
     mdav(np.random.default_rng(0).normal(size=(MIN_RECORDS_FOR_ROUNDS, 6)), 3)
+
+
+def _compile_linked_facts() -> None:
+    """Leave out facts of linked tables, and put them back."""
+    import numpy as np
+
+    from shoal.methods.linked.suppress import leave_out, put_back
+    from shoal.table.linked_coding import CodedChild, CodedTables
+
+    person = np.arange(8) // 2
+    facts = CodedTables(4, (CodedChild("facts", -1, person, person, (), ()),))
+    root, label, lot = np.zeros(4, np.int64), np.arange(8) % 3, np.arange(8)
+    alive = leave_out(facts, root, label, 2, 2, lot)
+    put_back(facts, root, label, 2, 2, lot, alive)
 
 
 def _compile_subset_counting() -> None:
