@@ -16,6 +16,7 @@ from shoal.methods import METHODS
 from shoal.models import KnowsColumns
 from shoal.models.scenarios import InScenario, Knowledge, Scenario
 from shoal.plan.plan import Output, Plan
+from shoal.plan.population import PopulationSource
 from shoal.schema import (
     Calendar,
     Categories,
@@ -74,6 +75,9 @@ VALIDATED: dict[type, dict[str, Any]] = {
     shoal.models.BetaLikeness: {"beta": 1},
     shoal.models.TrajectoryAnonymity: {"k": 2},
     shoal.models.Risk: {"highest": "1/5"},
+    shoal.models.KMap: {"k": 2},
+    shoal.models.DeltaPresence: {"at_most": "1/2"},
+    PopulationSource: {"path": Path("people.csv")},
     shoal.models.Known: {"of": shoal.models.KAnonymity(2), "known": 1},
     shoal.models.LooselyKnown: {"of": shoal.models.KAnonymity(2), "known": 1},
     KnowsColumns: {"of": shoal.models.KAnonymity(2), "columns": ("a",)},

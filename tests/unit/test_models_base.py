@@ -166,7 +166,7 @@ def test_only_the_models_package_names_models():
         for name in names_used(path)
         if name in concrete
     ]
-    assert len(concrete) == 11
+    assert len(concrete) == 13
     assert uses == []
 
 

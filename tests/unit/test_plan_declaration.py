@@ -18,6 +18,7 @@ from shoal.models import MODELS, KeySet, Model, Scenario
 from shoal.plan.json_schema import FILE, builtin, section_classes
 from shoal.plan.output import Output
 from shoal.plan.plan import Plan, plain
+from shoal.plan.population import PopulationSource
 from shoal.plan.review import Recipient, Review
 from shoal.runtime.validation import DeclaredKey, keys_of
 from shoal.schema import HIERARCHIES, Column, Hierarchy, Shift
@@ -39,6 +40,7 @@ WHOLE: dict[str, Any] = {
     "method": {"name": "full-domain"},
     "output": {"path": "r.csv"},
     "engine": {"threads": 1},
+    "population": {"path": "people.csv"},
     "recipient": {"kind": "public"},
     "review": {"status": "draft"},
 }
@@ -49,6 +51,7 @@ LOCATIONS: dict[type, tuple[Any, ...]] = {
     KeySet: ("keys", 0),
     Scenario: ("scenarios", 0),
     Output: ("output",),
+    PopulationSource: ("population",),
     Recipient: ("recipient",),
     Review: ("review",),
 }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import field, fields
+from dataclasses import field, fields, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -26,7 +26,9 @@ from shoal.runtime.progress import Progress, quiet
 from shoal.runtime.validation import Validated, changed_fields
 from shoal.schema import Ladder, Schema
 from shoal.table import FrequencySet, Groups, MethodFacts, Recoding
+from shoal.table.groups import People
 from shoal.table.method_facts import WarningFacts
+from shoal.table.population import as_one_group
 
 Quality = Literal["fast", "good", "best"]
 """How much time a method spends on reducing the loss; see docs/bounds.md."""
@@ -263,8 +265,7 @@ def require_feasible(problem: Problem) -> None:
     it.
     A model for sets of columns covers the empty set of columns too, whatever the groups are: that is the whole table.
     """
-    frequencies = problem.frequencies
-    require_feasible_as_one_group(frequencies.groups_of(np.zeros(len(frequencies.count), np.int64), 1), problem.model)
+    require_feasible_as_one_group(as_one_group(problem.frequencies), problem.model)
 
 
 def require_feasible_as_one_group(whole: Groups, models: AllOf) -> None:
@@ -296,19 +297,26 @@ def failures_of(model: AllOf, groups: Groups) -> tuple[InfeasibleError, ...]:
 
 
 def suppress_failing(
-    frequencies: FrequencySet, inverse: npt.NDArray[np.int64], count: int, model: Model
+    frequencies: FrequencySet,
+    inverse: npt.NDArray[np.int64],
+    count: int,
+    model: Model,
+    people: People | None = None,
 ) -> tuple[npt.NDArray[np.int64], Groups]:
     """Suppress groups until all that remain meet the model.
 
     Suppression changes the table's distribution, against which some models measure. So the remaining groups are
     assessed
-    again until none fails. Returns the group of every combination (-1: suppressed) and the groups.
+    again until none fails. ``people`` are those of a population by group. Returns the group of every combination (-1:
+    suppressed) and the groups.
     """
-    groups = frequencies.groups_of(inverse, count)
+    groups = replace(frequencies.groups_of(inverse, count), people_of=people)
     while True:
         holds = model.assess(groups).holds
         if holds.all():
             return inverse, groups
         number = np.where(holds, np.cumsum(holds) - 1, -1)
         inverse = np.where(inverse >= 0, number[inverse], -1)
-        groups = frequencies.groups_of(inverse, int(holds.sum()))
+        if people is not None:
+            people = people.without(holds, int(groups.size[~holds].sum()))
+        groups = replace(frequencies.groups_of(inverse, int(holds.sum())), people_of=people)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from shoal.bounds import Bound
 from shoal.errors import PlanError
 from shoal.methods.base import Method, Problem
-from shoal.methods.whole_table import decide_by_group_size
+from shoal.methods.whole_table import decide_by_group_size, needs_group_sizes
 from shoal.models import AllOf, InScenario, Model, partial_knowledge_models, scenario_models, without_scenarios
 from shoal.schema import Schema
 from shoal.table import Recoding
@@ -65,7 +65,7 @@ def require_one_reading(method: Method, model: AllOf) -> None:
 
 def decide_recoding(method: Method, problem: Problem) -> Recoding:
     """Let a method decide, with the demands of scenarios where they matter."""
-    if problem.model.of_table and not method.judges_whole_table:
+    if needs_group_sizes(method, problem.model):
         return decide_by_group_size(problem, lambda one: decide_recoding(method, one))
     if remaining_demands(method, problem.model, problem.schema):
         return method.decide_scenarios(problem)

@@ -12,6 +12,7 @@ from shoal.models.k_anonymity import KAnonymity
 from shoal.models.l_diversity import LDiversity
 from shoal.models.p_sensitive import PAlphaSensitive, PPlusAlphaSensitive, PSensitive, single_category_groups
 from shoal.models.partial_knowledge import KnowsColumns, LooselyKnown, PartialKnowledge, partial_knowledge_models
+from shoal.models.population import DeltaPresence, KMap
 from shoal.models.risk import Risk
 from shoal.models.scenarios import (
     InScenario,
@@ -34,8 +35,10 @@ __all__ = [
     "BetaLikeness",
     "Condition",
     "DeltaDisclosure",
+    "DeltaPresence",
     "InScenario",
     "KAnonymity",
+    "KMap",
     "KeySet",
     "Known",
     "KnowsColumns",
@@ -75,6 +78,8 @@ BUILT_IN_MODELS: dict[str, type[Model]] = {
         BetaLikeness,
         TrajectoryAnonymity,
         Risk,
+        KMap,
+        DeltaPresence,
     )
 }
 MODELS: Mapping[str, type[Model]] = Registry(BUILT_IN_MODELS, "shoal.models", Model)
@@ -98,6 +103,8 @@ def combine(models: Iterable[Model]) -> AllOf:
     for part in parts:
         if part.of_table and not part.binds_all_columns:
             raise PlanError("models.table-of-some-columns", model=part.name)
+        if part.needs_population and not part.binds_all_columns:
+            raise PlanError("population.all-columns-only", model=part.name)
         p = getattr(part, "p", None)
         if k is not None and p is not None and p > k:
             raise PlanError("models.p-above-k", p=p, k=k)

@@ -143,6 +143,10 @@ class Model(Validated):
     A search that needs an exact verdict on every group may then use compiled code; otherwise it calls :meth:`assess`.
     """
 
+    needs_population: ClassVar[bool] = False
+    """Whether the model counts people of a population (:mod:`shoal.models.population`)."""
+    needs_disjoint_labels: ClassVar[bool] = False
+    """Whether the model is defined only where nobody of the population fits several groups."""
     initial_parameters: ClassVar[Mapping[str, Any]] = {}
     """Parameters of a new model where none must be given."""
     of_table: ClassVar[bool] = False
@@ -167,6 +171,11 @@ class Model(Validated):
         Only the model's parameters are considered.
         """
         return 1
+
+    @property
+    def counts_only(self) -> bool:
+        """Return whether numbers of rows and people of groups alone decide."""
+        return self.sizes_only
 
     @property
     def sufficient_size(self) -> int:
@@ -366,6 +375,11 @@ class AllOf(Model):
     def of_table(self) -> bool:  # type: ignore[override]
         """Return whether a part is about the whole table."""
         return any(model.of_table for model in self.models)
+
+    @property
+    def needs_population(self) -> bool:  # type: ignore[override]
+        """Return whether a part counts people of a population."""
+        return any(model.needs_population for model in self.models)
 
     @property
     @override

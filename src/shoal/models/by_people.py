@@ -70,6 +70,11 @@ class ByPeople(Model):
 
     @property
     @override
+    def needs_population(self) -> bool:  # type: ignore[override]
+        return self.of_rows.needs_population
+
+    @property
+    @override
     def of_table(self) -> bool:  # type: ignore[override]
         return self.of_rows.of_table
 

@@ -58,6 +58,11 @@ class ModelOfColumns(Model):
 
     @property
     @override
+    def needs_population(self) -> bool:  # type: ignore[override]
+        return self.of.needs_population
+
+    @property
+    @override
     def of_table(self) -> bool:  # type: ignore[override]
         return self.of.of_table
 

@@ -14,6 +14,7 @@ from shoal.io.formats.csv_dialect import CsvFormat
 from shoal.models import bind_known, combine, partial_knowledge_models
 from shoal.pipeline.decide import StepTimer
 from shoal.pipeline.plan_engine import plan_time_zone
+from shoal.pipeline.population import read_population
 from shoal.plan.coerce import ColumnsLike, ModelsLike, as_models, as_names
 from shoal.plan.plan import Plan, PlanLike, as_plan
 from shoal.runtime.progress import Progress, quiet
@@ -22,7 +23,7 @@ from shoal.schema import Column, Role, Schema
 from shoal.table.categories import require_categories
 from shoal.table.people import number_people
 from shoal.utility.coded_tables import source_of
-from shoal.verification.check import CheckResult, check_relation
+from shoal.verification.check import CheckedPopulation, CheckResult, check_relation
 
 
 def check(
@@ -106,6 +107,7 @@ def check(
         or possible
         or wildcard
         or partial_knowledge_models(model)
+        or model.needs_population
         or runs_on_spark(settings, data)
     ):
         from shoal.io.engines.count_in_memory import count_in_memory, frame_to_arrow
@@ -129,8 +131,24 @@ def check(
         if person:
             require_columns(table, person)
             table = number_people(opened, table, person).table
-        found = check_relation(opened, table, schema, chosen, wildcard)
+        population = None
+        if plan is not None and model.needs_population and plan.population is not None:
+            people = read_population(opened, plan.population, schema.quasi_identifiers)
+            population = CheckedPopulation(people, plan.schema.published, plan.population.contains_release)
+            unanswered = (*unanswered, *_unanswered_without_source(plan))
+        found = check_relation(opened, table, schema, chosen, wildcard, population=population)
         return replace(found, unanswered=(*unanswered, *found.unanswered))
+
+
+def _unanswered_without_source(plan: Plan) -> tuple[str, ...]:
+    """List the parts of a plan's question that need the source."""
+    if not getattr(plan.method, "suppression", 0):
+        return ()
+    return tuple(
+        f"The model {part.name} was judged without rows that were left out, whose number the table does not have."
+        for part in plan.model_of_rows.parts
+        if part.needs_disjoint_labels
+    )
 
 
 def _unanswered_without_people(plan: Plan) -> tuple[str, ...]:

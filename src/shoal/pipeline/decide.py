@@ -34,6 +34,7 @@ from shoal.methods import Method, Problem
 from shoal.methods.compile_notice import notify_compiling, report_compiling
 from shoal.methods.scenarios import bound_recoded_loss, decide_recoding
 from shoal.models import partial_knowledge_models, scenario_models
+from shoal.pipeline.population import read_population, read_population_again
 from shoal.plan.plan import Plan
 from shoal.plan.saved_recoding import saved_recoding
 from shoal.results.report_facts import Description, describe, describe_columns
@@ -44,7 +45,8 @@ from shoal.runtime.lean_imports import load_arrow
 from shoal.runtime.progress import Progress
 from shoal.runtime.search_allowance import allow_seconds
 from shoal.runtime.threads import limit_threads
-from shoal.schema import Role, Schema
+from shoal.schema import Ladder, Role, Schema
+from shoal.schema.bound_hierarchy import MissingFromHierarchy
 from shoal.schema.detect_identifiers import is_shared_attribute, is_staff_key
 from shoal.table import (
     ByCell,
@@ -64,10 +66,11 @@ from shoal.table.categories import add_categories, publish_categories, require_c
 from shoal.table.coarser_values import publish_coarser_values
 from shoal.table.date_shift import move_dates
 from shoal.table.people import number_people
+from shoal.table.population import CountedPeople, join_population
 from shoal.table.pseudonyms import name_people, read_key, replace_identifiers
 from shoal.utility.loss import losses
-from shoal.verification.check import CheckResult, PeopleCounts
-from shoal.verification.independent import ENGINE, IndependentTable, WrittenTable
+from shoal.verification.check import CheckedPopulation, CheckResult, PeopleCounts
+from shoal.verification.independent import ENGINE, IndependentPopulation, IndependentTable, WrittenTable
 from shoal.verification.original import require_same_people
 from shoal.verification.pattern_sets import verify_patterns
 from shoal.verification.verify import looks_up_people, read_source_people, require_same_rows, verify, verify_distributed
@@ -236,11 +239,33 @@ class DecidedInMemory(Decided):
         with allow_seconds(_time_limit(self.plan.method)):
             checked = verify(
                 engine, written, schema, model, self.released_rows, wildcard, problem.frequencies, people, labels, file,
-                original,
+                original, self._population(engine),
             )  # fmt: skip
         if schema.person:
             return replace(checked, original_reading=ENGINE if original is None else original.reader)
         return checked
+
+    def _population(self, engine: Engine) -> tuple[CheckedPopulation, IndependentPopulation] | None:
+        """Return the population for both verifications, if its people count."""
+        frequencies, plan = self.problem.frequencies, self.plan
+        population = frequencies.population
+        if population is None or plan.population is None:
+            return None
+        left_out = frequencies.rows - self.released_rows
+        classes, label_of = [], []
+        if isinstance(self.recoding, ByLevel):
+            for ladder, level in zip(self.problem.ladders, self.recoding.levels, strict=True):
+                classes.append(ladder.codes[level])
+                names = [f"{code}" for code in ladder.codes[level]]
+                label_of.append(dict(zip(ladder.labels[0], names, strict=True)))
+        people = CountedPeople(frequencies.quasi, population.codes, population.count)
+        checked = CheckedPopulation(
+            people, plan.schema.published, population.contains_release, left_out, tuple(classes)
+        )
+        again = read_population_again(engine, plan.population, plan.schema.quasi_identifiers)
+        return checked, IndependentPopulation(
+            again, plan.schema.published, population.contains_release, left_out, tuple(label_of)
+        )
 
     @property
     @override
@@ -592,7 +617,25 @@ def _encode_table(
             canonical = canonical_text(engine, table, quasi)
         plan.model.check(frequencies.domains)
         ladders = frequencies.ladders(schema, engine, table)  # row numbers are those of the user's table
+        if plan.model.needs_population:
+            frequencies, ladders = _with_population(engine, frequencies, plan, schema)
     return canonical, Problem(frequencies, ladders, plan.model, plan.seed, timer.progress, schema)
+
+
+def _with_population(
+    engine: Engine, frequencies: FrequencySet, plan: Plan, schema: Schema
+) -> tuple[FrequencySet, tuple[Ladder, ...]]:
+    """Add the people of the plan's population, with hierarchies of all values."""
+    assert plan.population is not None
+    frequencies = join_population(
+        frequencies,
+        read_population(engine, plan.population, schema.quasi_identifiers),
+        contains_release=plan.population.contains_release,
+    )
+    try:
+        return frequencies, frequencies.ladders(schema)
+    except MissingFromHierarchy as error:
+        raise PlanError("population.values-not-in-hierarchy", column=error.column, found=len(error.lacking)) from None
 
 
 def _decide_in_memory(

@@ -34,6 +34,7 @@ from shoal.models.scenarios import bind_keys, bind_known, bind_scenarios
 from shoal.plan.coerce import ColumnLike, MethodLike, ModelsLike, as_column, as_method, as_model, as_models
 from shoal.plan.fit import check_keys, check_linked_rows
 from shoal.plan.output import Output
+from shoal.plan.population import PopulationSource, check_population
 from shoal.plan.reader import PlanReader, build_hierarchy, first_error, parse_toml, read_document
 from shoal.plan.review import Recipient, Review, digest_of_plan
 from shoal.plan.variables import (
@@ -84,6 +85,8 @@ class Plan(Displayable, Validated):
         Where the release goes; in Python a path is enough.
     engine
         Which engine does the work, and how much of the machine it may use.
+    population
+        The people among whom those of the table are, for models that count them.
     seed
         Seed of all that is drawn at random.
     recipient
@@ -109,6 +112,7 @@ class Plan(Displayable, Validated):
     method: Method = field(default_factory=FullDomain)
     output: Output | None = None
     engine: EngineSettings = field(default_factory=EngineSettings)
+    population: PopulationSource | None = None
     seed: Annotated[int, Ge(0), Le(MAX_SEED)] = 0
     recipient: Recipient | None = None
     review: Review | None = None
@@ -137,6 +141,7 @@ class Plan(Displayable, Validated):
         together: bool = True,
         recipient: Recipient | None = None,
         review: Review | None = None,
+        population: PopulationSource | None = None,
     ) -> None:
         if (schema is None) == (columns is None):
             raise PlanError("plan.no-columns")
@@ -153,6 +158,7 @@ class Plan(Displayable, Validated):
             "together": together,
             "recipient": recipient,
             "review": review,
+            "population": population,
             "files": files,
             "written": {} if written is None else written,
         }
@@ -171,6 +177,7 @@ class Plan(Displayable, Validated):
         check_keys(self.keys, self.schema, self.model_of_rows, self.model, self.method)
         require_scenarios_supported(self.method, self.schema, self.model)
         require_whole_table_supported(self.method, self.model)
+        check_population(self.population, self.schema, self.model, self.method, self.engine)
         self.method.check(self.schema, without_scenarios(self.model))
 
     @property
@@ -183,6 +190,7 @@ class Plan(Displayable, Validated):
         return {
             **({} if source is None else {"source": matching_files(source)}),
             **({} if key is None else {"key of the pseudonyms": (key,)}),
+            **({} if self.population is None else {"population": self.population.files}),
             "plan or one of its files": (*self.files, *self.method.files),
         }
 
@@ -331,8 +339,9 @@ class Plan(Displayable, Validated):
         ``Plan.from_dict(plan.to_dict()) == plan``. Default values are omitted. A table in memory cannot be written to a
         file, and is omitted as well.
         """
-        in_memory = self.source is not None and self.source.frame is not None
-        made = {"models": [], **changed_fields(self, *["source"] * in_memory), "method": self.method.to_plan()}
+        sections = {"source": self.source, "population": self.population}
+        in_memory = [key for key, one in sections.items() if one is not None and one.frame is not None]
+        made = {"models": [], **changed_fields(self, *in_memory), "method": self.method.to_plan()}
         for section, location in (("source", self.source), ("output", self.output)):
             if location is not None and location.path is not None and "path" in made.get(section, {}):
                 made[section]["path"] = path_or_address(location.path)
@@ -347,6 +356,8 @@ class Plan(Displayable, Validated):
         document = self.to_dict()
         document.pop("engine", None)
         document.pop("review", None)  # its status alone is published
+        for key in {"path", "counts"} & document.get("population", {}).keys():
+            document["population"][key] = Path(document["population"][key]).name
         for section, location in (("source", self.source), ("output", self.output)):
             if section in document and location is not None:
                 document[section] |= {key: text for key, text in location.written.items() if key in document[section]}

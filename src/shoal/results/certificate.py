@@ -124,6 +124,8 @@ class StatedPlan:
         By name, the role of every column, and what else is public.
     models, keys, scenarios, together, method, recipient
         As a plan writes them.
+    population
+        Whether the people of the release are of the population that models count; its file is not named.
     """
 
     columns: Mapping[str, PublicColumn]
@@ -133,6 +135,7 @@ class StatedPlan:
     together: bool = True
     recipient: Mapping[str, Any] | None = None
     method: Mapping[str, Any] | None = None
+    population: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -47,6 +47,7 @@ from shoal.verification.check import CheckResult, ModelVerdict, check_relation
 from shoal.verification.verify import looks_up_people, needs_original
 
 VERIFIED_WITH_ORIGINAL = "the release and its original, before it was published"
+VERIFIED_WITH_POPULATION = "the release and its population, before it was published"
 LINKED = "The models count people, by numbers of which pseudonyms are published."
 NOT_LINKED = (
     "The models count people, by numbers that are not published. Who has the release alone can verify rows only."
@@ -249,11 +250,14 @@ def _models(checked: CheckResult, plan: PublicPlan, judged_by: tuple[str | None,
     verdicts = checked.models or (None,) * len(plan.model.parts)
     found = []
     for part, verdict, judge in zip(plan.model.parts, verdicts, judged_by, strict=True):
-        known = verdict if verdict is not None and verdict.holds else None
+        known = verdict if verdict is not None and verdict.holds and not part.needs_population else None
         promised = ModelVerdict(part.name, dict(part.parameters), True, {}, 0, 0, part.counts)
         entry = _public_verdict(promised if known is None else replace(known, counts=part.counts))
         needs_original = known is None or isinstance(part, PartialKnowledge)
-        found.append(replace(entry, judged_by=judge, checked_with=VERIFIED_WITH_ORIGINAL if needs_original else None))
+        checked_with = VERIFIED_WITH_ORIGINAL if needs_original else None
+        if part.needs_population:
+            checked_with = VERIFIED_WITH_POPULATION
+        found.append(replace(entry, judged_by=judge, checked_with=checked_with))
     return found
 
 

@@ -80,6 +80,8 @@ def public_plan(plan: Plan) -> PublicPlan:
         document["keys"] = [key.to_plan() for key in plan.keys]
     if plan.scenarios:
         document["scenarios"] = [scenario.to_plan() for scenario in plan.scenarios]
+    if plan.population is not None:
+        document["population"] = {"contains_release": plan.population.contains_release}
     if not plan.together:
         document["together"] = False
     if plan.recipient is not None:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from shoal.io.engines.base import Engine, Relation
+    from shoal.table.population import Population
 
 PLAIN_NUMBER = r"^-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?$"
 """Numbers that every reader parses in the same way."""
@@ -113,6 +114,8 @@ class FrequencySet:
     spellings
         The sensitive values as written, by which the table's rows are found. Combinations that differ in a spelling
         only are separate entries.
+    population
+        The people of the population by the same codes, where the plan has one.
     """
 
     quasi: tuple[Dictionary, ...]
@@ -122,6 +125,7 @@ class FrequencySet:
     secrets: npt.NDArray[np.int32]
     count: npt.NDArray[np.int64]
     spellings: tuple[Spellings, ...] = ()
+    population: Population | None = None
 
     @property
     def rows(self) -> int:

@@ -103,11 +103,42 @@ class Histogram:
 
 
 @dataclass(frozen=True)
+class People:
+    """People of a population by group: the second number of each group.
+
+    Attributes
+    ----------
+    count
+        int64 (g,): the people who fit the labels of each group.
+    unshown
+        int64 (u,): the people of each combination of labels that no group has.
+    contains_release
+        Whether everybody in the table is one of these people.
+    left_out
+        The number of rows of the table that are in no group.
+    """
+
+    count: npt.NDArray[np.int64]
+    unshown: npt.NDArray[np.int64]
+    contains_release: bool = True
+    left_out: int = 0
+
+    def without(self, stays: npt.NDArray[np.bool_], rows: int) -> People:
+        """Return the people after groups with some rows were left out."""
+        unshown = np.concatenate([self.unshown, self.count[~stays]])
+        return replace(self, count=self.count[stays], unshown=unshown, left_out=self.left_out + rows)
+
+
+@dataclass(frozen=True)
 class Groups:
-    """Sizes (int64 (g,)) and, per sensitive column, histograms."""
+    """Sizes (int64 (g,)) and, per sensitive column, histograms.
+
+    ``people_of`` are the people of a population, where the plan has one.
+    """
 
     size: npt.NDArray[np.int64]
     histograms: tuple[Histogram, ...] = ()
+    people_of: People | None = None
 
     @property
     def count(self) -> int:
@@ -129,7 +160,8 @@ class Groups:
 
         ``totals`` are the table's counts of each value, by sensitive column.
         """
-        return Groups(self.size, tuple(replace(h, total=t) for h, t in zip(self.histograms, totals, strict=True)))
+        histograms = tuple(replace(h, total=t) for h, t in zip(self.histograms, totals, strict=True))
+        return replace(self, histograms=histograms)
 
     def histogram(self, column: str) -> Histogram:
         """Return the histogram of a sensitive column."""

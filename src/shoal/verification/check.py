@@ -31,7 +31,9 @@ from shoal.table.canonical import negative_zero_as_text
 from shoal.table.groups import Histogram
 from shoal.table.linked_rows import add_crowds
 from shoal.table.people import with_source_people
+from shoal.table.population import CountedPeople
 from shoal.table.wildcard_matches import count_certain_candidates, smallest_candidate_count
+from shoal.utility.covered_people import count_covered_people
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -265,6 +267,7 @@ def check_relation(
     counted: pa.Table | None = None,
     source: FrequencySet | None = None,
     released_labels: Sequence[Sequence[str | None]] = (),
+    population: CheckedPopulation | None = None,
 ) -> CheckResult:
     """Check a table against models.
 
@@ -281,6 +284,8 @@ def check_relation(
     Models of partial knowledge need the people of the source; ``released_labels[j]`` are the labels that the release
     has for the codes of its column j. Without a source only a lower bound of their second condition is reported, which
     decides nothing.
+
+    Models of a population need ``population``: its people are counted by what the labels of the table cover.
     """
     if not schema.quasi_identifiers:
         raise PlanError("columns.no-quasi-identifier")
@@ -302,6 +307,8 @@ def check_relation(
         frequencies = with_source_people(frequencies, source)
     model.check(frequencies.domains)
     inverse, groups = frequencies.group(frequencies.codes, [dictionary.size for dictionary in frequencies.quasi])
+    if model.needs_population:
+        groups = _with_population(frequencies, inverse, groups, model, schema, population)
     matching = None
     plain = model.of_all_columns
     if wildcard is not None and plain.parts and not partial_knowledge_models(model):
@@ -314,6 +321,63 @@ def check_relation(
     if model.of_some_columns:
         result = _with_sets(result, frequencies, inverse, groups, model, source, released_labels, matching)
     return replace(result, **texts)
+
+
+@dataclass(frozen=True)
+class CheckedPopulation:
+    """The population of a table that is checked.
+
+    Attributes
+    ----------
+    people
+        Its people by original values.
+    schema
+        The plan's columns, with their hierarchies.
+    contains_release
+        Whether everybody in the table is one of these people.
+    left_out
+        The number of rows of the original that the table does not have; None where it is not known.
+    classes
+        By column, the number of the label that each value of the population has at the levels of the release.
+    """
+
+    people: CountedPeople
+    schema: Schema
+    contains_release: bool = True
+    left_out: int | None = None
+    classes: tuple[npt.NDArray[np.int32], ...] = ()
+
+
+def _with_population(
+    frequencies: FrequencySet,
+    inverse: npt.NDArray[np.int64],
+    groups: Groups,
+    model: AllOf,
+    schema: Schema,
+    population: CheckedPopulation | None,
+) -> Groups:
+    """Return the groups with the people of a population."""
+    if population is None:
+        name = next(part.name for part in model.parts if part.needs_population)
+        raise PlanError("population.missing", model=name)
+    codes = np.zeros((groups.count, len(frequencies.quasi)), np.int32)
+    codes[inverse] = frequencies.codes
+    labels = [(*one.text, *((None,) if one.missing else ())) for one in frequencies.quasi]
+    found = count_covered_people(
+        labels,
+        codes,
+        groups,
+        population.people,
+        population.schema,
+        contains_release=population.contains_release,
+        classes=population.classes,
+    )
+    strict = [part.name for part in model.parts if part.needs_disjoint_labels]
+    if found.overlap and strict:
+        raise PlanError("population.labels-overlap", model=strict[0])
+    if population.contains_release and (lacking := int((found.people.count < groups.size).sum())):
+        raise PlanError("population.too-few-people", failing=lacking)
+    return replace(groups, people_of=replace(found.people, left_out=population.left_out or 0))
 
 
 def _with_sets(

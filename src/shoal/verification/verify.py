@@ -26,10 +26,18 @@ from shoal.table.canonical import negative_zero_as_text
 from shoal.table.distributed import SensitiveLists, list_sensitive
 from shoal.table.frequency_set import encode_column
 from shoal.table.groups import group_keys
-from shoal.verification.check import CheckResult, PartialCheck, assess_part, check_relation, merge_parts
+from shoal.verification.check import (
+    CheckedPopulation,
+    CheckResult,
+    PartialCheck,
+    assess_part,
+    check_relation,
+    merge_parts,
+)
 from shoal.verification.independent import (
     ENGINE,
     CountedRelease,
+    IndependentPopulation,
     IndependentTable,
     SensitiveColumn,
     TableEvaluation,
@@ -37,6 +45,7 @@ from shoal.verification.independent import (
     columns_needed,
     count_groups,
     count_groups_with_wildcards,
+    count_people_by_group,
     count_rows_up_to,
     count_written_rows,
     differences,
@@ -71,6 +80,7 @@ def verify(
     released_labels: Sequence[Sequence[str | None]] = (),
     written: IndependentTable | None = None,
     original: WrittenTable | None = None,
+    population: tuple[CheckedPopulation, IndependentPopulation] | None = None,
 ) -> CheckResult:
     """Verify a release twice before it is written.
 
@@ -81,7 +91,7 @@ def verify(
     ``written`` is the file of the release, the table of a server, or the frame that is handed back: the independent
     verification reads it anew. Without it, both verifications use the engine's reading. ``original`` is the file of the
     source, which it reads anew too, where the people of the source are looked up: for partial knowledge and where a
-    label may stand for any value.
+    label may stand for any value. ``population`` is the population for either verification.
     """
     required = (*schema.quasi_identifiers, *schema.sensitive, *schema.person)
     require_columns(released, required)
@@ -92,7 +102,10 @@ def verify(
         raise VerificationError("verification.needs-original")
     compared = source if needs_original(schema, model, wildcard) else None
     spelled = _spell_labels(released_labels, source, counted, released)
-    result = check_relation(engine, released, schema, model, wildcard, counted, compared, spelled)
+    people_checked, people_again = population or (None, None)
+    result = check_relation(
+        engine, released, schema, model, wildcard, counted, compared, spelled, population=people_checked
+    )
     if written is not None:
         others = released.positions((*schema.sensitive, *schema.person))
         counted = count_written_rows(written, released.positions(schema.quasi_identifiers), others)
@@ -105,7 +118,7 @@ def verify(
     if schema.person:
         independent = _evaluate_people_again(counted, released, schema, model, people, labels)
     else:
-        independent = _evaluate_again(counted, released, schema, model, wildcard, labels)
+        independent = _evaluate_again(counted, released, schema, model, wildcard, labels, people_again)
     return _require_agreement(result, independent, model, rows)
 
 
@@ -139,6 +152,7 @@ def _evaluate_again(
     model: AllOf,
     wildcard: str | None,
     people: Counter[tuple[str | None, ...]],
+    population: IndependentPopulation | None = None,
 ) -> TableEvaluation:
     """Evaluate the counted combinations of a release independently.
 
@@ -153,7 +167,10 @@ def _evaluate_again(
         for position in released.positions((name,))
     }
     sensitive = list_sensitive_columns(columns, schema)
-    independent = judge(count_groups(counted, positions, sensitive), sensitive, model.of_all_columns.parts)
+    second = None
+    if population is not None:
+        second = count_people_by_group(counted, schema.quasi_identifiers, positions, population)
+    independent = judge(count_groups(counted, positions, sensitive), sensitive, model.of_all_columns.parts, second)
     names = (*schema.quasi_identifiers, *schema.sensitive)
     position_of = dict(zip(names, released.positions(names), strict=True))
     return _with_sets(independent, model, CountedRelease(counted, position_of, schema, sensitive, people))

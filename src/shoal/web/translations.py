@@ -827,6 +827,22 @@ TEXTS: dict[str, tuple[str, str]] = {
         "The right row of a person is found with a probability of at most {highest}; on average over all rows of at most {average}.",
         "Die richtige Zeile einer Person wird höchstens mit der Wahrscheinlichkeit {highest} gefunden, im Mittel aller Zeilen höchstens mit {average}.",
     ),
+    "promise.k-map": (
+        "At least {k} people of the population fit every row.",
+        "Zu jeder Zeile passen mindestens {k} Personen der Grundgesamtheit.",
+    ),
+    "promise.delta-presence": (
+        "Of the people who fit some labels, a share of at most {at_most} and at least {at_least} is in the table.",
+        "Von den Personen, zu denen Bezeichnungen passen, ist ein Anteil von höchstens {at_most} und mindestens {at_least} in der Tabelle.",
+    ),
+    "paper.k-map": (
+        "Sweeney 2002",
+        "Sweeney 2002",
+    ),
+    "paper.delta-presence": (
+        "Nergiz, Atzori and Clifton 2007",
+        "Nergiz, Atzori und Clifton 2007",
+    ),
     "unit.rows": (
         "rows",
         "Zeilen",

@@ -190,6 +190,8 @@ def promise(project: Project, request: Request, language: str) -> dict[str, Any]
     for name, kind in MODELS.items():
         of_a_column = any(f.name == "column" for f in dataclasses.fields(kind))
         about_one = len(sensitive) < 2 or not of_a_column
+        if kind.needs_population is True and not document.get("population"):
+            continue
         if (name == "trajectory-anonymity" and not people) or (name in there and about_one):
             continue
         if of_a_column and not sensitive:

@@ -26,12 +26,15 @@ from shoal.methods.full_domain.kernels.lattice import (
 )
 from shoal.models import AllOf
 from shoal.models.by_people import ByPeople
-from shoal.table import FrequencySet
+from shoal.table import FrequencySet, Groups
+from shoal.table.groups import People, sum_by
 from shoal.utility.measures import Measure
 
 Node = tuple[int, ...]
 SNAPSHOT_CODES = 40_000_000  # maximum number of codes in cached tables of groups; 160 MB
 UNAVAILABLE = 2**62  # more entries than any histograms have
+PEOPLE_SHIFT = 31  # a count has its rows in the lower bits, and its people of the population above them
+ROWS_MASK = 2**PEOPLE_SHIFT - 1
 
 
 @dataclass(frozen=True)
@@ -112,7 +115,9 @@ class NodeEvaluator:
         self._sizes_only = by_people or (problem.model.sizes_only and by_sizes)
         self.least = problem.model.least
         self._evaluator = None if self._sizes_only or not GroupEvaluator.supports(problem) else GroupEvaluator(problem)
-        by_entries = not self._sizes_only and self._evaluator is None
+        self._counts_only = not self._sizes_only and all(part.counts_only for part in problem.model.parts)
+        by_entries = not self._sizes_only and not self._counts_only and self._evaluator is None
+        count = frequencies.count
         superset_closed = tuple(part for part in problem.model.parts if part.closed_under_superset)
         self._superset_closed = (
             AllOf(superset_closed) if superset_closed and len(superset_closed) < len(problem.model.parts) else None
@@ -129,6 +134,13 @@ class NodeEvaluator:
         extra = [[np.arange(domain.size + 1, dtype=np.int32)] for domain in frequencies.domains] if by_entries else []
         self._lifts = make_lifts([*ladders, *extra])
         codes = np.concatenate([frequencies.codes, secrets + 1], axis=1) if by_entries else frequencies.codes
+        self._population = frequencies.population
+        if self._population is not None:
+            # people of the population are further entries without rows; both numbers are parts of one count
+            others = np.zeros((len(self._population.count), codes.shape[1]), np.int32)
+            others[:, : self._columns] = self._population.codes
+            codes = np.concatenate([codes, others])
+            count = np.concatenate([count, self._population.count << PEOPLE_SHIFT])
         base = np.ascontiguousarray(codes.T, np.int32)
         attributes, rows = base.shape
         self._scratch = make_roll_scratch(rows)
@@ -136,7 +148,7 @@ class NodeEvaluator:
         start = np.empty_like(base)
         counts = np.empty(rows, np.int64)
         # rows that differ in a sensitive value only are merged where groups have histograms or only sizes matter
-        groups = roll_up(base, frequencies.count, bottom, bottom, self._lifts, self._scratch, start, counts)
+        groups = roll_up(base, count, bottom, bottom, self._lifts, self._scratch, start, counts)
         self._levels = np.zeros((64, attributes), np.int64)
         self._group_counts = np.zeros(64, np.int64)
         self._histogram_sizes = np.zeros(64, np.int64)  # entries of histograms; NONE where there are none
@@ -182,6 +194,8 @@ class NodeEvaluator:
         if self._evaluator is not None:
             return self._by_rules(node, levels, source, groups, below, limit, loss_limit)
         self._cache_groups(levels, groups, source, None)
+        if self._counts_only:
+            return self._by_counts(node, levels, out_codes[:, :groups], out_counts[:groups], limit)
         if self._sizes_only:
             return self._by_size(node, levels, out_codes, out_counts[:groups], limit)
         return self._by_model(node, levels, out_codes[:, :groups], out_counts[:groups], limit)
@@ -283,6 +297,41 @@ class NodeEvaluator:
         floor = 0.0 if self.measure.by_column else self.measure.floor(len(counts), all_squares)
         return Figures(node, loss, int(suppressed), int(suppressed), int(retained), floor)
 
+    def _by_counts(
+        self,
+        node: Node,
+        levels: npt.NDArray[np.int64],
+        codes: npt.NDArray[np.int32],
+        counts: npt.NDArray[np.int64],
+        limit: int,
+    ) -> Figures:
+        """Evaluate by numbers of rows and of people, without histograms."""
+        people = None
+        if self._population is not None:
+            size, second = counts & ROWS_MASK, counts >> PEOPLE_SHIFT
+            inhabited = size > 0
+            people = People(second[inhabited], second[~inhabited], self._population.contains_release)
+            codes, counts = np.ascontiguousarray(codes[:, inhabited]), size[inhabited]
+        groups = Groups(counts, people_of=people)
+        model = self.problem.model
+        certain = 0
+        if self._superset_closed is not None:
+            certain = int(counts[~self._superset_closed.assess(groups).holds].sum())
+        stays = np.ones(len(counts), np.bool_)
+        while len(groups.size) and not (holds := model.assess(groups).holds).all():
+            people = None if people is None else people.without(holds, int(groups.size[~holds].sum()))
+            stays[stays] = holds
+            groups = Groups(counts[stays], people_of=people)
+        retained = np.where(stays, counts, 0)
+        sums = np.zeros(self._columns)
+        suppressed = int(counts.sum()) - int(retained.sum())
+        _, number, squares, _ = released_figures(codes, retained, retained, levels, 1, *self._costs, sums)
+        if self._superset_closed is None and model.closed_under_superset:
+            certain = suppressed
+        floor = 0.0 if self.measure.by_column else self.measure.floor(len(counts), float((counts**2).sum()))
+        loss = self.measure.value(sums, suppressed, number, squares) if suppressed <= limit else math.inf
+        return Figures(node, loss, suppressed, certain, int(number), floor)
+
     def _by_model(
         self,
         node: Node,
@@ -292,18 +341,28 @@ class NodeEvaluator:
         limit: int,
     ) -> Figures:
         frequencies = self.problem.frequencies
+        packed, counts = counts, counts & ROWS_MASK if self._population is not None else counts
         groups = group_entries(codes, self._columns, levels, levels, self._lifts, self._scratch)
         inverse = self._scratch.group[: len(counts)].copy()
         first = self._scratch.first[:groups].copy()
         entries = FrequencySet(
             (), (), frequencies.domains, codes[: self._columns].T, codes[self._columns :].T - 1, counts
         )
+        people = None
+        if self._population is not None:
+            size, second = (sum_by(inverse, part, groups) for part in (counts, packed >> PEOPLE_SHIFT))
+            inhabited = size > 0
+            people = People(second[inhabited], second[~inhabited], self._population.contains_release)
+            inverse = np.where(inhabited, np.cumsum(inhabited) - 1, -1)[inverse]
+            groups = int(inhabited.sum())
+            rows = np.flatnonzero(counts)
+            first = rows[np.unique(inverse[rows], return_index=True)[1]]
         certain = 0
         if self._superset_closed is not None:
-            grouped = entries.groups_of(inverse, groups)
+            grouped = replace(entries.groups_of(inverse, groups), people_of=people)
             certain = int(grouped.size[~self._superset_closed.assess(grouped).holds].sum())
-        number, rest = suppress_failing(entries, inverse, groups, self.problem.model)
-        size = np.bincount(inverse, weights=counts, minlength=groups)
+        number, rest = suppress_failing(entries, inverse, groups, self.problem.model, people)
+        size = np.bincount(inverse[inverse >= 0], weights=counts[inverse >= 0], minlength=groups)
         retained = number[first] >= 0
         suppressed = self.measure.rows - rest.rows
         if self._superset_closed is None and self.problem.model.closed_under_superset:

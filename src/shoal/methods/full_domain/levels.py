@@ -22,8 +22,9 @@ from shoal.methods.base import (
 from shoal.models import AllOf, partial_knowledge_models
 from shoal.runtime.validation import Share
 from shoal.schema import Schema
-from shoal.table import ByLevel, Groups, recode_codes
+from shoal.table import ByLevel, Groups
 from shoal.table.method_facts import LevelFacts
+from shoal.table.population import group_at_levels
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ def require_all_rows(method: str, suppression: float, model: AllOf) -> None:
 def recode_at(problem: Problem, levels: tuple[int, ...], suppression: float) -> ByLevel:
     """Return the recoding at some levels, or raise with the models that fail."""
     frequencies = problem.frequencies
-    inverse, groups = frequencies.group(*recode_codes(frequencies.codes, problem.ladders, levels))
+    inverse, groups = group_at_levels(frequencies, problem.ladders, levels)
     failures: tuple[InfeasibleError, ...] = ()
     if problem.model.of_some_columns:
         from shoal.methods.full_domain.partial_knowledge import ColumnSetChecks, suppress_crowds
@@ -98,7 +99,7 @@ def recode_at(problem: Problem, levels: tuple[int, ...], suppression: float) -> 
         group, rest = found.group, found.groups
     else:
         model = problem.model.of_all_columns
-        group, rest = suppress_failing(frequencies, inverse, groups.count, model)
+        group, rest = suppress_failing(frequencies, inverse, groups.count, model, groups.people_of)
     suppressed = frequencies.rows - rest.rows
     if suppressed > row_limit(suppression, frequencies.rows) or rest.rows == 0:
         raise _failure(problem, groups, failures, suppressed, suppression)

@@ -31,6 +31,11 @@ from shoal.verification.independent.judge import (
 )
 from shoal.verification.independent.patterns import CountedPattern, class_keys, count_matching_records, count_patterns
 from shoal.verification.independent.people import evaluate_column_sets_by_people, evaluate_people
+from shoal.verification.independent.population import (
+    IndependentPopulation,
+    count_people_by_group,
+    count_people_of_values,
+)
 from shoal.verification.independent.reading import (
     ENGINE,
     POSTGRES,
@@ -59,6 +64,7 @@ __all__ = [
     "CountedPattern",
     "CountedRelease",
     "Counts",
+    "IndependentPopulation",
     "IndependentTable",
     "ModelEvaluation",
     "ReturnedFrame",
@@ -72,6 +78,8 @@ __all__ = [
     "count_groups_with_wildcards",
     "count_matching_records",
     "count_patterns",
+    "count_people_by_group",
+    "count_people_of_values",
     "count_rows_up_to",
     "count_written_rows",
     "differences",

@@ -33,8 +33,11 @@ from shoal.verification.independent.interval_arithmetic import (
     logarithm,
     product_is_at_least_one,
 )
+from shoal.verification.independent.population import PeopleByGroup
 
 Verdict = tuple[bool, tuple[float, ...]]
+PopulationEvaluator = Callable[[PeopleByGroup], Verdict]
+"""Evaluates all groups together, by their numbers of rows and people."""
 TableEvaluator = Callable[[Mapping[int, int]], Verdict]
 """Evaluates all groups together, by the number of groups of each size."""
 GroupEvaluator = Callable[[int, CountsByValue], Verdict]
@@ -76,13 +79,15 @@ class Definition:
 
     ``figures`` takes the model. ``judge`` takes the model and a sensitive column, or None where ``sensitive`` is False,
     and returns the function that evaluates one group. ``whole`` takes the model, and returns the function that
-    evaluates all groups together, where the model is about the whole table; otherwise None.
+    evaluates all groups together, where the model is about the whole table; otherwise None. ``population`` does so
+    for models that count people of a population.
     """
 
     figures: Callable[[Any], tuple[Figure, ...]]
     judge: Callable[[Any, Any], GroupEvaluator]
     sensitive: bool = True
     whole: Callable[[Any], TableEvaluator | None] = lambda model: None
+    population: Callable[[Any], PopulationEvaluator | None] = lambda model: None
 
 
 def exact_fraction(number: Any) -> Fraction:
@@ -116,23 +121,70 @@ def _risk_of_table(model: Any) -> TableEvaluator | None:
     """
     if model.average is None and model.at_risk is None:
         return None
+    return lambda groups: _judge_risk(model, {(size, size): times for size, times in groups.items()})
 
-    def evaluate(groups: Mapping[int, int]) -> Verdict:
-        rows = sum(size * times for size, times in groups.items()) or 1
-        found: list[tuple[bool, float]] = []
-        if model.highest is not None:
-            worst = max((Fraction(1, size) for size in groups), default=Fraction(0))
-            found.append((worst <= exact_fraction(model.highest), float(worst)))
-        if model.average is not None:
-            mean = sum((size * times * Fraction(1, size) for size, times in groups.items()), Fraction(0)) / rows
-            found.append((mean <= exact_fraction(model.average), float(mean)))
-        if model.at_risk is not None:
-            above, share = (exact_fraction(model.at_risk[key]) for key in ("above", "share"))
-            risky = sum(size * times for size, times in groups.items() if Fraction(1, size) > above)
-            found.append((risky <= share * rows, risky / rows))
-        return all(holds for holds, _ in found), tuple(figure for _, figure in found)
+
+def _risk_of_population(model: Any) -> PopulationEvaluator | None:
+    """Require the same of the journalist and the marketer."""
+    if model.intruder == "prosecutor":
+        return None
+    return lambda groups: _judge_risk(model, {(rows, people or 1): n for (rows, people), n in groups.pairs.items()})
+
+
+def _judge_risk(model: Any, groups: Mapping[tuple[int, int], int]) -> Verdict:
+    """Judge groups by their rows and the number among which one is picked."""
+    rows = sum(size * times for (size, _), times in groups.items()) or 1
+    found: list[tuple[bool, float]] = []
+    if model.highest is not None:
+        worst = max((Fraction(1, crowd) for _, crowd in groups), default=Fraction(0))
+        found.append((worst <= exact_fraction(model.highest), float(worst)))
+    if model.average is not None:
+        by_crowd: dict[int, int] = {}
+        for (size, crowd), times in groups.items():
+            by_crowd[crowd] = by_crowd.get(crowd, 0) + size * times
+        mean = sum((Fraction(size, crowd) for crowd, size in by_crowd.items()), Fraction(0)) / rows
+        if model.intruder == "journalist" and groups:
+            people = sum(crowd * times for (_, crowd), times in groups.items())
+            mean = max(mean, Fraction(sum(groups.values()), people))
+        found.append((mean <= exact_fraction(model.average), float(mean)))
+    if model.at_risk is not None:
+        above, share = (exact_fraction(model.at_risk[key]) for key in ("above", "share"))
+        risky = sum(size * times for (size, crowd), times in groups.items() if Fraction(1, crowd) > above)
+        found.append((risky <= share * rows, risky / rows))
+    return all(holds for holds, _ in found), tuple(figure for _, figure in found)
+
+
+def _k_map(model: Any) -> PopulationEvaluator:
+    """Require at least k people for every group."""
+
+    def evaluate(groups: PeopleByGroup) -> Verdict:
+        fewest = min((people for _, people in groups.pairs), default=model.k)
+        return fewest >= model.k, (fewest,)
 
     return evaluate
+
+
+def _delta_presence(model: Any) -> PopulationEvaluator:
+    """Require shares of people in the table within bounds.
+
+    All rows that were left out may have any one of the labels that are not shown.
+    """
+
+    def evaluate(groups: PeopleByGroup) -> Verdict:
+        shares = [Fraction(rows, max(people, rows)) for rows, people in groups.pairs]
+        others = [people for people in groups.unshown if people]
+        suspected = [Fraction(min(groups.left_out, people), people) for people in others]
+        highest = max([Fraction(0), *shares, *suspected])
+        lowest = min([Fraction(1), *shares, *(Fraction(0) for _ in others)])
+        holds = highest <= exact_fraction(model.at_most) and lowest >= exact_fraction(model.at_least)
+        return holds, (float(highest), float(lowest))
+
+    return evaluate
+
+
+def _people_are_needed(model: Any, column: SensitiveColumn | None = None) -> GroupEvaluator:
+    """Refuse: the rows of a group alone decide nothing."""
+    raise ValueError(f"{model.name} needs a population")
 
 
 def _risk_figures(model: Any) -> tuple[Figure, ...]:
@@ -444,7 +496,14 @@ BUILT_IN_DEFINITIONS = {
     "t-closeness": Definition(_fixed_figures(Figure("t", at_least=False)), _t_closeness),
     "alpha-k": Definition(_fixed_figures(Figure("k"), Figure("alpha", at_least=False)), _alpha_k),
     "delta-disclosure": Definition(_fixed_figures(Figure("delta", at_least=False, strict=True)), _delta_disclosure),
-    "risk": Definition(_risk_figures, _risk, sensitive=False, whole=_risk_of_table),
+    "risk": Definition(_risk_figures, _risk, sensitive=False, whole=_risk_of_table, population=_risk_of_population),
+    "k-map": Definition(_fixed_figures(Figure("k")), _people_are_needed, sensitive=False, population=_k_map),
+    "delta-presence": Definition(
+        _fixed_figures(Figure("at_most", at_least=False), Figure("at_least")),
+        _people_are_needed,
+        sensitive=False,
+        population=_delta_presence,
+    ),
     "beta-likeness": Definition(_fixed_figures(Figure("beta", at_least=False)), _beta_likeness),
 }
 DEFINITIONS: Mapping[str, Definition] = Registry(BUILT_IN_DEFINITIONS, "shoal.definitions", Definition, instances=True)

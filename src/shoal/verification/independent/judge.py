@@ -10,6 +10,7 @@ from typing import Any
 from shoal.runtime.lazy_dataclass import dataclass
 from shoal.verification.independent.counting import Counts, CountsByValue, SensitiveColumn
 from shoal.verification.independent.definitions import BUILT_IN_DEFINITIONS, DEFINITIONS, Definition, Verdict
+from shoal.verification.independent.population import PeopleByGroup
 
 ROWS_PER_PERSON, PEOPLE_PER_PERSON = "rows_per_person", "people_per_person"
 RELATIVE_TOLERANCE = 1e-8  # relative difference that rounding may cause between the two verifications
@@ -48,19 +49,28 @@ def _column_of(model: Any) -> str | None:
     return getattr(model, "column", None)
 
 
-def judge(counts: Counts, sensitive: Sequence[SensitiveColumn], models: Sequence[Any]) -> TableEvaluation:
+def judge(
+    counts: Counts,
+    sensitive: Sequence[SensitiveColumn],
+    models: Sequence[Any],
+    people: PeopleByGroup | None = None,
+) -> TableEvaluation:
     """Evaluate the groups by each model.
 
-    ``sensitive`` are the columns that any of the models refers to.
+    ``sensitive`` are the columns that any of the models refers to, ``people`` those of a population by group.
     """
-    evaluations = tuple(_evaluate_model(counts, sensitive, model) for model in models)
+    evaluations = tuple(_evaluate_model(counts, sensitive, model, people) for model in models)
     return TableEvaluation(counts.rows, counts.groups, min(counts.sizes, default=0), evaluations)
 
 
-def _evaluate_model(counts: Counts, sensitive: Sequence[SensitiveColumn], model: Any) -> ModelEvaluation | None:
+def _evaluate_model(
+    counts: Counts, sensitive: Sequence[SensitiveColumn], model: Any, people: PeopleByGroup | None
+) -> ModelEvaluation | None:
     definition = DEFINITIONS.get(model.name)
     if definition is None:
         return None
+    if people is not None and (of_people := definition.population(model)) is not None:
+        return merge_verdicts(definition, model, [of_people(people)])
     if (whole := definition.whole(model)) is not None:
         return merge_verdicts(definition, model, [whole(counts.sizes)])
     if not definition.sensitive:
