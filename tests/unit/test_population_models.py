@@ -16,7 +16,7 @@ import shoal
 from shoal.errors import InfeasibleError, PlanError
 from shoal.models import DeltaPresence, KMap, Risk
 from shoal.plan.population import PopulationSource
-from shoal.table.groups import Groups, People
+from shoal.table.groups import Groups, PopulationCounts
 from shoal.verification.independent import Counts, IndependentPopulation, count_people_by_group
 from shoal.verification.independent.judge import judge
 from shoal.verification.independent.population import PeopleByGroup
@@ -24,7 +24,7 @@ from tests.builders.errors import has_code
 
 
 def groups(sizes, people, unshown=(), left_out=0):
-    counts = People(np.asarray(people, np.int64), np.asarray(unshown, np.int64), True, left_out)
+    counts = PopulationCounts(np.asarray(people, np.int64), np.asarray(unshown, np.int64), True, left_out)
     return Groups(np.asarray(sizes, np.int64), people_of=counts)
 
 

@@ -26,7 +26,7 @@ from shoal.runtime.progress import Progress, quiet
 from shoal.runtime.validation import Validated, changed_fields
 from shoal.schema import Ladder, Schema
 from shoal.table import FrequencySet, Groups, MethodFacts, Recoding
-from shoal.table.groups import People
+from shoal.table.groups import PopulationCounts
 from shoal.table.method_facts import WarningFacts
 from shoal.table.population import as_one_group
 
@@ -301,7 +301,7 @@ def suppress_failing(
     inverse: npt.NDArray[np.int64],
     count: int,
     model: Model,
-    people: People | None = None,
+    people: PopulationCounts | None = None,
 ) -> tuple[npt.NDArray[np.int64], Groups]:
     """Suppress groups until all that remain meet the model.
 

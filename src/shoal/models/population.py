@@ -27,10 +27,10 @@ from shoal.errors import PlanError
 from shoal.models.base import Assessment, Condition, Model
 from shoal.models.exact_comparison import ratio_within
 from shoal.runtime.validation import Number, exact_number
-from shoal.table.groups import Groups, People
+from shoal.table.groups import Groups, PopulationCounts
 
 
-def people_of(groups: Groups, model: Model) -> People:
+def require_people(groups: Groups, model: Model) -> PopulationCounts:
     """Return the people of a population by group; raise without them."""
     if groups.people_of is None:
         raise PlanError("population.missing", model=model.name)
@@ -73,7 +73,7 @@ class KMap(Model):
 
     @override
     def assess(self, groups: Groups) -> Assessment:
-        people = people_of(groups, self).count
+        people = require_people(groups, self).count
         holds = people >= self.k
         return Assessment(holds, (Condition.of("k", people, self.k, holds),))
 
@@ -128,7 +128,7 @@ class DeltaPresence(Model):
 
         Labels that are not shown fail for the whole table: leaving further rows out does not help.
         """
-        people = people_of(groups, self)
+        people = require_people(groups, self)
         upper, lower = exact_number(self.at_most), exact_number(self.at_least)
         size, count = groups.size, np.maximum(people.count, groups.size)
         above = ratio_within(size, count, upper)

@@ -24,7 +24,7 @@ from typing_extensions import override
 from shoal.errors import PlanError
 from shoal.models.base import Assessment, Condition
 from shoal.models.of_table import TableModel
-from shoal.models.population import people_of
+from shoal.models.population import require_people
 from shoal.runtime.validation import Number, exact_number
 from shoal.table.groups import Groups, sum_by
 
@@ -146,7 +146,7 @@ class Risk(TableModel):
         """Return the number among which the intruder picks, by group."""
         if not self.needs_population:
             return groups.size
-        return np.maximum(people_of(groups, self).count, 1)
+        return np.maximum(require_people(groups, self).count, 1)
 
     @override
     def order(self, groups: Groups) -> npt.NDArray[np.int64]:

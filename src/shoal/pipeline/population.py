@@ -11,7 +11,7 @@ from shoal.io.formats.csv_dialect import detect
 from shoal.plan.population import PopulationSource
 from shoal.table.canonical import canonical_text
 from shoal.table.frequency_set import encode_column
-from shoal.table.population import COUNT, CountedPeople, count_people
+from shoal.table.population import COUNT, CountedPeople, count_population
 from shoal.verification.independent import (
     WrittenTable,
     count_people_of_values,
@@ -26,7 +26,7 @@ Cells = tuple[str | None, ...]
 def read_population(engine: Engine, population: PopulationSource, names: Sequence[str]) -> CountedPeople:
     """Read and count the people of a population by quasi-identifiers."""
     table = engine.read(population.source)
-    return count_people(engine, table, names, person=population.person, of_cells=population.counts is not None)
+    return count_population(engine, table, names, person=population.person, of_cells=population.counts is not None)
 
 
 def read_population_again(engine: Engine, population: PopulationSource, names: Sequence[str]) -> Counter[Cells]:

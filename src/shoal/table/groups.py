@@ -103,7 +103,7 @@ class Histogram:
 
 
 @dataclass(frozen=True)
-class People:
+class PopulationCounts:
     """People of a population by group: the second number of each group.
 
     Attributes
@@ -123,7 +123,7 @@ class People:
     contains_release: bool = True
     left_out: int = 0
 
-    def without(self, stays: npt.NDArray[np.bool_], rows: int) -> People:
+    def without(self, stays: npt.NDArray[np.bool_], rows: int) -> PopulationCounts:
         """Return the people after groups with some rows were left out."""
         unshown = np.concatenate([self.unshown, self.count[~stays]])
         return replace(self, count=self.count[stays], unshown=unshown, left_out=self.left_out + rows)
@@ -138,7 +138,7 @@ class Groups:
 
     size: npt.NDArray[np.int64]
     histograms: tuple[Histogram, ...] = ()
-    people_of: People | None = None
+    people_of: PopulationCounts | None = None
 
     @property
     def count(self) -> int:

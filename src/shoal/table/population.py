@@ -20,7 +20,7 @@ from shoal.runtime.lazy_dataclass import dataclass
 from shoal.schema import Ladder
 from shoal.schema.spelling import canonical
 from shoal.table.frequency_set import Dictionary, FrequencySet, encode_column, sort_values
-from shoal.table.groups import Groups, People, group_keys, row_keys, sum_by
+from shoal.table.groups import Groups, PopulationCounts, group_keys, row_keys, sum_by
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -50,7 +50,7 @@ class CountedPeople:
     count: npt.NDArray[np.int64]
 
 
-def count_people(
+def count_population(
     engine: Engine, table: Relation, names: Sequence[str], *, person: str | None = None, of_cells: bool = False
 ) -> CountedPeople:
     """Count the people of a population by quasi-identifiers.
@@ -201,7 +201,9 @@ def group_at_levels(
     group_of[number[: len(codes)]] = inverse
     second = np.zeros(groups.count, np.int64)
     second[group_of[group_of >= 0]] = people[group_of >= 0]
-    return inverse, replace(groups, people_of=People(second, people[group_of < 0], population.contains_release))
+    return inverse, replace(
+        groups, people_of=PopulationCounts(second, people[group_of < 0], population.contains_release)
+    )
 
 
 def as_one_group(frequencies: FrequencySet) -> Groups:
@@ -211,4 +213,4 @@ def as_one_group(frequencies: FrequencySet) -> Groups:
     if population is None:
         return groups
     second = np.asarray([population.count.sum()], np.int64)
-    return replace(groups, people_of=People(second, np.zeros(0, np.int64), population.contains_release))
+    return replace(groups, people_of=PopulationCounts(second, np.zeros(0, np.int64), population.contains_release))

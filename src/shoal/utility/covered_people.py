@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from shoal.runtime.lazy_dataclass import dataclass
 from shoal.schema import Schema
-from shoal.table.groups import Groups, People, group_keys, sum_by
+from shoal.table.groups import Groups, PopulationCounts, group_keys, sum_by
 from shoal.table.population import CountedPeople
 from shoal.utility.labels import read_labels
 
@@ -30,7 +30,7 @@ CHUNK_BITS = 1 << 27
 class CoveredPeople:
     """People by group, and whether some of them fit several groups."""
 
-    people: People
+    people: PopulationCounts
     overlap: bool
 
 
@@ -73,7 +73,7 @@ def count_covered_people(
     overlap = bool((fits > 1).any())
     if overlap and contains_release:
         second = np.maximum(second, groups.size)
-    return CoveredPeople(People(second, people[fits == 0], contains_release), overlap)
+    return CoveredPeople(PopulationCounts(second, people[fits == 0], contains_release), overlap)
 
 
 def _only_group(

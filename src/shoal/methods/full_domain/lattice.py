@@ -27,7 +27,7 @@ from shoal.methods.full_domain.kernels.lattice import (
 from shoal.models import AllOf
 from shoal.models.by_people import ByPeople
 from shoal.table import FrequencySet, Groups
-from shoal.table.groups import People, sum_by
+from shoal.table.groups import PopulationCounts, sum_by
 from shoal.utility.measures import Measure
 
 Node = tuple[int, ...]
@@ -310,7 +310,7 @@ class NodeEvaluator:
         if self._population is not None:
             size, second = counts & ROWS_MASK, counts >> PEOPLE_SHIFT
             inhabited = size > 0
-            people = People(second[inhabited], second[~inhabited], self._population.contains_release)
+            people = PopulationCounts(second[inhabited], second[~inhabited], self._population.contains_release)
             codes, counts = np.ascontiguousarray(codes[:, inhabited]), size[inhabited]
         groups = Groups(counts, people_of=people)
         model = self.problem.model
@@ -352,7 +352,7 @@ class NodeEvaluator:
         if self._population is not None:
             size, second = (sum_by(inverse, part, groups) for part in (counts, packed >> PEOPLE_SHIFT))
             inhabited = size > 0
-            people = People(second[inhabited], second[~inhabited], self._population.contains_release)
+            people = PopulationCounts(second[inhabited], second[~inhabited], self._population.contains_release)
             inverse = np.where(inhabited, np.cumsum(inhabited) - 1, -1)[inverse]
             groups = int(inhabited.sum())
             rows = np.flatnonzero(counts)
