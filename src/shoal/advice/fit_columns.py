@@ -352,21 +352,35 @@ def _drop_disclosing_columns(profile: Profile, trial: _Trial, trials: _Trials) -
 
     Of many sensitive columns one in ten may go, where a demand on it would cost the detail of all others.
     """
-    sensitive = [c for c in profile.columns if c.role is Role.SENSITIVE]
-    rest, left = profile, trial
-    for _ in range(len(sensitive) // MIN_SENSITIVE_PER_DROP):
-        if left.disclosed <= MAX_SURE_ROWS or not left.disclosure or trials.work > 3 * MAX_TRIAL_WORK:
-            break
-        name, own = max(left.disclosure.items(), key=lambda one: one[1])
-        reason = f"on a sample a value of it would be nearly sure for {percent(own, 0)} of the rows"
-        columns = [dropped(c, f"{c.reason}, and {reason}") if c.name == name else c for c in rest.columns]
-        rest = replace(rest, columns=tuple(columns))
-        after = trials.run(rest)
-        trials.record(f"without {_join([name])}", after, taken=after is not None and after.disclosed <= MAX_SURE_ROWS)
-        if after is None:
-            break
-        left = after
-    return rest if left.disclosed <= MAX_SURE_ROWS < trial.disclosed else profile
+    limit = sum(c.role is Role.SENSITIVE for c in profile.columns) // MIN_SENSITIVE_PER_DROP
+    ranked = sorted(trial.disclosure, key=lambda name: -trial.disclosure[name])[:limit]
+    if trial.disclosed <= MAX_SURE_ROWS or not ranked:
+        return profile
+
+    def suffices(count: int) -> bool:
+        after = trials.run(without(ranked[:count]))
+        taken = after is not None and after.disclosed <= MAX_SURE_ROWS
+        trials.record(f"without {_join(ranked[:count])}", after, taken=taken)
+        return taken
+
+    def without(names: list[str]) -> Profile:
+        return replace(profile, columns=tuple(_disclosing(c, trial) if c.name in names else c for c in profile.columns))
+
+    if not suffices(len(ranked)):  # most tables that do not gain end here, after one trial
+        return profile
+    least, most = 1, len(ranked)
+    while least < most:
+        middle = (least + most) // 2
+        least, most = (least, middle) if suffices(middle) else (middle + 1, most)
+    return without(ranked[:most])
+
+
+def _disclosing(column: ColumnProfile, trial: _Trial) -> ColumnProfile:
+    """Drop a column, and state the share of rows that it discloses."""
+    share = percent(trial.disclosure[column.name], 0)
+    return dropped(
+        column, f"{column.reason}, and on a sample a value of it would be nearly sure for {share} of the rows"
+    )
 
 
 def _by_count(column: ColumnProfile) -> ColumnProfile:
