@@ -421,7 +421,7 @@ def test_round_trip_of_a_plan_with_known_and_keys():
             models=[{"name": "k-anonymity", "k": 5, "known": 2, "reading": "loose"}, {"name": "l-diversity", "l": 2}],
             keys=[
                 {"columns": ["a", "b"], "k": 9, "reading": "loose"},
-                {"columns": ["c"], "models": [{"name": "l-diversity", "l": 3}]},
+                {"columns": ["c"], "models": [{"name": "l-diversity", "l": 3}], "reading": "loose"},
             ],
         )
     )

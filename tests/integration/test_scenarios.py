@@ -493,7 +493,7 @@ def test_rare_labels_climb_within_crowds():
     [
         ({"columns": {**DOCUMENT["columns"], "disease": "sensitive"}}, "scenarios.sensitive-for-method"),
         ({"method": {"name": "local-suppression", "missing": "loose"}}, "method.loose-with-scenarios"),
-        ({"models": [{"name": "k-anonymity", "k": 2, "known": 1}]}, "method.not-for-known"),
+        ({"models": [{"name": "k-anonymity", "k": 2, "known": 1, "reading": "loose"}]}, "method.not-for-known"),
         (
             {"models": [{"name": "delta-disclosure", "delta": 2, "absent": "ignored"}]},
             "scenarios.model-for-method",
