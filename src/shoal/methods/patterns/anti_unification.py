@@ -238,7 +238,7 @@ class AntiUnification(Method):
     def check_scenarios(self, schema: Schema, model: AllOf) -> None:
         require_stages(self, schema, model)
         if self.patterns == "overlapping":
-            raise PlanError("patterns.overlapping-in-scenarios", scenario=scenario_models(model)[0].knowledge.scenario)
+            raise PlanError("patterns.overlapping-in-scenarios")
         self.check(schema, demands_of(model))
 
     @override
