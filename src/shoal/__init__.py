@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from shoal.io.engines.base import Source
     from shoal.io.formats.csv_dialect import CsvFormat as CsvOptions
     from shoal.plan.plan import Output, Plan
+    from shoal.plan.population import PopulationSource as Population
     from shoal.plan.review import Recipient, Review
     from shoal.results.certificate import Certificate
     from shoal.results.signatures import create_signing_key
@@ -50,6 +51,7 @@ __all__ = [
     "Exploration",
     "Output",
     "Plan",
+    "Population",
     "Profile",
     "Recipient",
     "Release",
@@ -88,6 +90,7 @@ _HOMES = {
     "shoal.io.engines.base": "Engine=EngineSettings Source",
     "shoal.io.formats.csv_dialect": "CsvOptions=CsvFormat",
     "shoal.plan.plan": "Output Plan",
+    "shoal.plan.population": "Population=PopulationSource",
     "shoal.plan.review": "Recipient Review",
     "shoal.results.certificate": "Certificate",
     "shoal.results.signatures": "create_signing_key",

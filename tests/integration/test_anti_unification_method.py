@@ -546,7 +546,7 @@ def test_adult_through_a_plan_file(shared_data, tmp_path, patterns, k, order, mi
 SUBSETS = (Scenario("first", ("q0", "q1"), 0, 2), Scenario("second", ("q2", "q3"), 0, 2))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(
     rows=st.lists(st.tuples(*[st.sampled_from("abc")] * 4, st.sampled_from("xy")), min_size=4, max_size=16),
     indifferent=st.integers(0, 1),

@@ -188,7 +188,7 @@ GROUPING = {name: method for name, method in SERVING.items() if name != "hidden-
 IMPLIED = {**GROUPING, "refined levels": shoal.methods.Refine(start=shoal.methods.FullDomain(suppression=0.3))}
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=70, deadline=None)
 @given(
     data=st.data(),
     method=st.sampled_from(sorted(SERVING)),

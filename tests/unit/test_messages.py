@@ -104,6 +104,7 @@ def test_locations_are_sections_of_a_plan():
         "seed",
         "recipient",
         "review",
+        "population",
     }
     for code, message in CATALOGUES["en"].items():
         where = message.get("where", [])

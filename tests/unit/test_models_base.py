@@ -24,7 +24,7 @@ from shoal.models import (
 )
 from shoal.models.base import Assessment, Condition
 from shoal.models.p_sensitive import single_category_groups
-from shoal.models.partial_knowledge import Known
+from shoal.models.scenarios import Known
 from shoal.plan.coerce import as_models
 from shoal.runtime.validation import exact_number
 from shoal.schema import Domain

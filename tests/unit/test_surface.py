@@ -21,7 +21,7 @@ VERBS = {
     "anonymize", "approve", "assess", "attack", "check", "compare", "create_signing_key", "draft", "explain", "explore",
     "profile", "release", "spark_session", "verify",
 }  # fmt: skip
-NOUNS = {"Column", "CsvOptions", "Engine", "Output", "Plan", "Recipient", "Review", "Role", "Source"}
+NOUNS = {"Column", "CsvOptions", "Engine", "Output", "Plan", "Population", "Recipient", "Review", "Role", "Source"}
 RESULTS = {
     "AttackReport", "Certificate", "CheckResult", "Comparison", "Draft", "Explanation", "Exploration", "Profile",
     "Release", "ReleaseVerification", "RiskReport",

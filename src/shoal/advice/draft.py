@@ -273,9 +273,10 @@ def _column(column: ColumnProfile, rows: int) -> list[str]:
         lines[-1] += "; dropped"
     lines += [f"# The source says: {column.label}"] if column.label else []
     lines += [f"# {note}" for note in column.notes]
-    if column.role in (Role.QUASI_IDENTIFIER, Role.SENSITIVE) and column.hierarchy:
+    coarse = column.role is Role.SENSITIVE and "intervals" in (column.hierarchy or ())
+    if column.hierarchy and (coarse or column.role is Role.QUASI_IDENTIFIER):
         lines.append(f"hierarchy = {_inline(column.hierarchy)}   # {column.how}")
-    if column.role is Role.SENSITIVE and column.hierarchy:
+    if coarse:
         lines.append("levels = 1   # the first intervals in place of the numbers")
     if harmless := declared_harmless(column):
         why = "most rows have it" if column.marks is None else "a no"

@@ -368,11 +368,11 @@ def _drop_disclosing_columns(profile: Profile, trial: _Trial, trials: _Trials) -
 
     if not suffices(len(ranked)):  # most tables that do not gain end here, after one trial
         return profile
-    least, most = 1, len(ranked)
-    while least < most:
-        middle = (least + most) // 2
-        least, most = (least, middle) if suffices(middle) else (middle + 1, most)
-    return without(ranked[:most])
+    first, last = 1, len(ranked)
+    while first < last:
+        middle = (first + last) // 2
+        first, last = (first, middle) if suffices(middle) else (middle + 1, last)
+    return without(ranked[:last])
 
 
 def _disclosing(column: ColumnProfile, trial: _Trial) -> ColumnProfile:

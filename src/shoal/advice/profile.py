@@ -160,7 +160,14 @@ class Profile(Displayable):
         """Return the profile with the roles of some columns as given."""
         given = [
             replace(
-                c, role=roles[c.name], reason="its role was given", diversity="", why_not="", marks=None, harmless=()
+                c,
+                role=roles[c.name],
+                reason="its role was given",
+                hierarchy=None if roles[c.name] is Role.SENSITIVE else c.hierarchy,  # a given column is not coarsened
+                diversity="",
+                why_not="",
+                marks=None,
+                harmless=(),
             )
             if c.name in roles
             else c

@@ -32,6 +32,11 @@ class PopulationSource(Validated):
     contains_release
         Whether everybody in the table is one of these people. If not, the population is another list, and groups
         without people in it are at the highest risk.
+
+    Examples
+    --------
+    >>> PopulationSource("register.csv", person="number").contains_release
+    True
     """
 
     path: Path | None = None

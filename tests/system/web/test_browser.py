@@ -568,7 +568,7 @@ def test_workflow_for_adult(tmp_path, shared_data, chromium):
         page.wait_for_url("**/columns")
         choose_recipient(page)
         run_workflow(page, home_of(page), "adult")
-        assert page.locator(".papers tbody tr").count() == 5
+        assert page.locator(".papers tbody tr").count() == 6
     finally:
         context.close()
         server.stop()
