@@ -29,7 +29,7 @@ NAMES: dict[str, tuple[str, str, str]] = {
     "plans": (
         "Plans and columns",
         "What is asked for, as typed objects.",
-        "Plan Source CsvOptions Engine Output Recipient Review Column Role models.KeySet",
+        "Plan Source CsvOptions Engine Output Population Recipient Review Column Role models.KeySet",
     ),
     "hierarchies": (
         "Hierarchies",

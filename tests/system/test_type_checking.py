@@ -17,15 +17,16 @@ import shoal
 from tests.builders.typed_code import BAD, GOOD
 
 ROOT = Path(__file__).parents[2]
-PYRIGHT = ROOT / "tests" / "browser" / "node_modules" / "pyright"
+PYRIGHT = ROOT / "tests" / "system" / "browser" / "node_modules" / "pyright"
 EXAMPLES = sorted(path for path in (ROOT / "examples").rglob("*.py") if "tests" not in path.parts)
 needs_pyright = pytest.mark.skipif(not PYRIGHT.exists(), reason="pyright is missing: make checkers, which needs npm")
 
 
 def settings(folder):
     """Write settings that are strict, except for libraries without types."""
+    packages = [Path(shoal.__file__).parents[1], *sorted((ROOT / "examples").glob("*/src"))]
     found = {
-        "pythonVersion": "3.11", "extraPaths": [str(Path(shoal.__file__).parents[1])], "typeCheckingMode": "strict",
+        "pythonVersion": "3.11", "extraPaths": [str(folder) for folder in packages], "typeCheckingMode": "strict",
         **{f"reportUnknown{what}Type": False for what in ("Member", "Variable", "Argument", "Parameter", "Lambda")},
         "reportMissingTypeStubs": False, "reportMissingModuleSource": False, "reportMissingTypeArgument": False,
     }  # fmt: skip

@@ -121,7 +121,9 @@ def _from_text(texts: pa.Array, kind: pa.DataType, position: int) -> pa.Array:
         if pa.types.is_null(kind) and texts.null_count == len(texts):
             return pa.nulls(len(texts))
         if pa.types.is_timestamp(kind) and kind.tz is not None:
-            return pc.assume_timezone(texts.cast(_text_type(kind)), "UTC").cast(kind)
+            return pc.call_function(
+                "assume_timezone", [texts.cast(_text_type(kind))], pc.AssumeTimezoneOptions("UTC")
+            ).cast(kind)
         return texts.cast(_text_type(kind)).cast(kind)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         raise TableError(f"a value of column {position + 1} of a typed-tsv file is not of the declared type") from None
